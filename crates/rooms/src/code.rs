@@ -1,14 +1,14 @@
-//! Short codes that people read to each other.
+//! Room codes, which players type to join a room.
 
-/// Letters and digits that are not taken for one another.
+/// Letters and digits that are not easily confused.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-/// A billion codes, of which a few thousand are in use: guessing one takes a while, and a room is no secret.
+/// Length of a code. A few thousand of a billion codes are in use, so guessing takes long, and rooms are not secret.
 const LENGTH: usize = 6;
 
-/// A random code.
+/// Returns a random code.
 pub(crate) fn new_code() -> String {
     let mut bytes = [0; LENGTH];
-    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    getrandom::fill(&mut bytes).expect("the system provides random numbers");
     bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect()
 }
 
@@ -18,7 +18,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn codes_are_readable_and_differ() {
+    fn codes_use_the_alphabet_and_differ() {
         let codes: BTreeSet<String> = std::iter::repeat_with(new_code).take(1_000).collect();
         assert!(codes.len() > 995);
         assert!(codes.iter().flat_map(|code| code.bytes()).all(|letter| ALPHABET.contains(&letter)));

@@ -1,4 +1,4 @@
-//! The directory of rooms: everything that looks for a room asks it.
+//! Directory of rooms: all lookups of rooms go through it.
 
 use crate::code::new_code;
 use crate::entry::{RoomEntry, RoomRef};
@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-/// Answer of the directory.
+/// Location of a room.
 pub(crate) enum RoomLocation {
     /// The room runs on this node.
     Local(RoomRef),
@@ -19,7 +19,7 @@ pub(crate) enum RoomLocation {
     Elsewhere(String),
 }
 
-/// Room type and wanted label: whoever asks for any room of a type gets one of the same label.
+/// Room type and requested label. A request for any room of a type is served by a room with the same label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TypeLabel {
     pub room_type: String,
@@ -32,13 +32,12 @@ impl TypeLabel {
     }
 }
 
-/// The rooms of this node, by everything that they are looked for by. The lock is held for lookups only: rooms are built
-/// and opened outside of it.
+/// Rooms of this node, by all lookup keys. The lock is held for lookups only: rooms are built and opened outside of it.
 pub(crate) struct RoomDirectory {
-    /// Name of this node, the last part of the ids of its rooms.
+    /// Name of this node: the last part of the ids of its rooms.
     node: String,
     tables: Mutex<Tables>,
-    /// Notified when a durable room was unloaded.
+    /// Notified when a durable room is unloaded.
     unloaded: Notify,
 }
 
@@ -48,7 +47,7 @@ struct Tables {
     by_code: HashMap<String, Arc<RoomEntry>>,
     by_number: HashMap<RoomNumber, Arc<RoomEntry>>,
     by_type: HashMap<TypeLabel, Vec<Arc<RoomEntry>>>,
-    /// Durable rooms that this node writes to: those that run, and those that have ended until all of them is stored.
+    /// Durable rooms that this node writes: running ones, and ended ones until all writes are done.
     written: HashMap<RoomId, TypeLabel>,
 }
 
@@ -57,12 +56,12 @@ impl RoomDirectory {
         Arc::new(RoomDirectory { node, tables: Mutex::default(), unloaded: Notify::new() })
     }
 
-    /// Returns a new id of a room of this node.
+    /// Returns the id of a new room of this node.
     pub fn new_id(&self) -> RoomId {
         RoomId(format!("{}.{}", Uuid::now_v7(), self.node))
     }
 
-    /// Finds a room that takes joins: by id, by code, or one of a type that has a free place.
+    /// Finds a room that takes joins: by id, by code, or any room of a type that is not full.
     pub fn locate(&self, selector: &RoomSelector) -> Option<RoomLocation> {
         let tables = self.tables();
         let entry = match selector {
@@ -70,10 +69,10 @@ impl RoomDirectory {
             RoomSelector::Code(code) => tables.by_code.get(&code.to_ascii_uppercase()),
             RoomSelector::Type { name, label } => {
                 let wanted = TypeLabel::new(name, label.as_deref().unwrap_or_default());
-                tables.by_type.get(&wanted).and_then(|rooms| rooms.iter().find(|room| room.has_place()))
+                tables.by_type.get(&wanted).and_then(|rooms| rooms.iter().find(|room| room.has_capacity()))
             }
         };
-        // Counted as in use under the lock, so that it is not ended as unused in between.
+        // The reference is created under the lock, so that the room is not ended as unused in between.
         match (entry.filter(|entry| entry.is_open()), selector) {
             (Some(entry), _) => Some(RoomLocation::Local(RoomRef::new(Arc::clone(entry)))),
             (None, RoomSelector::Id(id)) => self.other_node(id).map(RoomLocation::Elsewhere),
@@ -89,7 +88,7 @@ impl RoomDirectory {
         }
     }
 
-    /// Returns the node that an id names, if it is another one.
+    /// Returns the node of a room id, if it is another one.
     fn other_node(&self, id: &RoomId) -> Option<String> {
         let (_, node) = id.0.split_once('.')?;
         (node != self.node).then(|| node.to_owned())
@@ -99,15 +98,15 @@ impl RoomDirectory {
         self.tables().by_number.get(&number).cloned()
     }
 
-    /// Returns all rooms, the oldest first.
+    /// Returns all rooms, oldest first.
     pub fn all(&self) -> Vec<Arc<RoomEntry>> {
         let mut rooms: Vec<_> = self.tables().by_id.values().cloned().collect();
-        // Ids are ordered by time.
+        // Ids begin with their time of creation.
         rooms.sort_by(|a, b| a.id.0.cmp(&b.id.0));
         rooms
     }
 
-    /// Calls a function for each room, in no order, with the directory locked: nobody joins a room meanwhile.
+    /// Calls a function for each room, in no order. The directory is locked meanwhile, so no client joins.
     pub fn for_each(&self, mut visit: impl FnMut(&Arc<RoomEntry>)) {
         self.tables().by_id.values().for_each(&mut visit);
     }
@@ -116,7 +115,7 @@ impl RoomDirectory {
         self.tables().by_id.len()
     }
 
-    /// Adds a room. One that is not durable gets another code if its code is taken.
+    /// Adds a room. If its code is in use, a room that is not durable gets another one.
     pub fn insert(&self, mut entry: RoomEntry) -> RoomRef {
         let mut tables = self.tables();
         while entry.write_queue.is_none() && tables.by_code.contains_key(&entry.code) {
@@ -150,42 +149,43 @@ impl RoomDirectory {
         }
     }
 
-    /// Counts a durable room as written by this node until the guard is dropped.
+    /// Marks a durable room as written by this node until the guard is dropped.
     pub fn begin_writing(self: &Arc<Self>, id: RoomId, type_label: TypeLabel) -> WritingGuard {
         self.tables().written.insert(id.clone(), type_label);
         WritingGuard { directory: Arc::clone(self), id }
     }
 
-    /// Returns true if this node writes to a durable room, running or not.
+    /// Returns true if this node writes a durable room, running or not.
     pub fn is_written(&self, id: &RoomId) -> bool {
         self.tables().written.contains_key(id)
     }
 
-    /// Waits until a room that has ended is stored; false if that takes too long.
-    pub async fn wait_until_unloaded(&self, id: &RoomId, at_most: Duration) -> bool {
-        self.wait_while(|tables| tables.written.contains_key(id), at_most).await
+    /// Waits until a room is unloaded. Returns false on timeout.
+    pub async fn wait_until_unloaded(&self, id: &RoomId, time_max: Duration) -> bool {
+        self.wait_while(|tables| tables.written.contains_key(id), time_max).await
     }
 
-    /// Waits until no room of a type and label is being unloaded: it may be the one that everybody knows.
-    pub async fn wait_until_all_unloaded(&self, wanted: &TypeLabel, at_most: Duration) -> bool {
+    /// Waits until no room of a type and label is being unloaded, so that it can be opened again instead of a new one being
+    /// created. Returns false on timeout.
+    pub async fn wait_until_all_unloaded(&self, wanted: &TypeLabel, time_max: Duration) -> bool {
         let is_unloading = |tables: &Tables| {
             let is_open = |id: &RoomId| tables.by_id.get(id).is_some_and(|room| room.is_open());
             tables.written.iter().any(|(id, type_label)| type_label == wanted && !is_open(id))
         };
-        self.wait_while(is_unloading, at_most).await
+        self.wait_while(is_unloading, time_max).await
     }
 
-    async fn wait_while(&self, is_so: impl Fn(&Tables) -> bool, at_most: Duration) -> bool {
+    async fn wait_while(&self, condition: impl Fn(&Tables) -> bool, time_max: Duration) -> bool {
         let changed = async {
             loop {
                 let unloaded = self.unloaded.notified();
-                if !is_so(&self.tables()) {
+                if !condition(&self.tables()) {
                     return;
                 }
                 unloaded.await;
             }
         };
-        timeout(at_most, changed).await.is_ok()
+        timeout(time_max, changed).await.is_ok()
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -193,7 +193,7 @@ impl RoomDirectory {
     }
 }
 
-/// Counts a durable room as written by this node.
+/// Marks a durable room as written by this node.
 pub(crate) struct WritingGuard {
     directory: Arc<RoomDirectory>,
     id: RoomId,
@@ -227,7 +227,7 @@ mod tests {
             room: Box::new(RelayRoom::new(Relay::new(RelaySettings::default()), String::new())),
             write_queue: None,
             wanted_label: String::new(),
-            ending: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
             _share: shares.take(IpAddr::V4(Ipv4Addr::LOCALHOST), 1, 1).unwrap(),
             connections: 0.into(),
             used_at_ms: 0.into(),
@@ -239,19 +239,19 @@ mod tests {
     }
 
     #[test]
-    fn a_room_is_found_by_id_by_code_and_by_type_while_it_has_a_place() {
+    fn a_room_is_found_by_id_by_code_and_by_type_until_it_is_full() {
         let directory = RoomDirectory::new("north".into());
         let room = directory.insert(entry(&directory, "AAAAAA"));
         assert!(room.id.0.ends_with(".north"));
         assert!(directory.local(&RoomSelector::Id(room.id.clone())).is_some());
         assert!(directory.local(&RoomSelector::Code("aaaaaa".into())).is_some());
-        assert!(directory.local(&any_lounge()).is_none(), "its only place is taken by the first reference");
+        assert!(directory.local(&any_lounge()).is_none(), "the first reference fills the room");
         drop(room);
         assert!(directory.local(&any_lounge()).is_some());
     }
 
     #[test]
-    fn an_id_of_another_node_is_elsewhere_and_one_of_this_node_is_unknown() {
+    fn an_id_of_another_node_is_elsewhere_and_an_unknown_one_is_not_found() {
         let directory = RoomDirectory::new("north".into());
         let locate = |id: &str| directory.locate(&RoomSelector::Id(RoomId(id.into())));
         assert!(matches!(locate("1.south"), Some(RoomLocation::Elsewhere(node)) if node == "south"));
@@ -260,17 +260,17 @@ mod tests {
     }
 
     #[test]
-    fn a_room_that_ends_is_not_found_and_a_removed_one_is_gone() {
+    fn an_ending_room_is_not_found_and_a_removed_one_is_not_counted() {
         let directory = RoomDirectory::new("north".into());
         let room = directory.insert(entry(&directory, "AAAAAA"));
-        room.ending.store(true, Ordering::Relaxed);
+        room.is_ending.store(true, Ordering::Relaxed);
         assert!(directory.local(&RoomSelector::Id(room.id.clone())).is_none());
         directory.remove(&room);
         assert_eq!(directory.len(), 0);
     }
 
     #[test]
-    fn a_code_is_given_once() {
+    fn codes_are_unique() {
         let directory = RoomDirectory::new("north".into());
         let (first, second) =
             (directory.insert(entry(&directory, "AAAAAA")), directory.insert(entry(&directory, "AAAAAA")));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_waits_for_a_room_to_be_unloaded_goes_on_when_it_is() {
+    async fn waiting_ends_when_a_room_is_unloaded() {
         let directory = RoomDirectory::new("north".into());
         let id = directory.new_id();
         let guard = directory.begin_writing(id.clone(), TypeLabel::new("lounge", ""));

@@ -1,4 +1,4 @@
-//! Durable rooms: looked up in the store, created, rebuilt, and written while they run.
+//! Durable rooms: lookup in the store, creation, rebuilding, and writes while they run.
 
 use crate::code::new_code;
 use crate::directory::TypeLabel;
@@ -19,11 +19,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tracing::{error, info};
 
-/// Longest wait for a room that is being unloaded; after that it is opened again.
+/// Longest wait for a room to be unloaded before it is opened again.
 const UNLOAD_TIME_MAX: Duration = Duration::from_secs(8);
 /// Longest wait for one answer of the database while a client waits to join.
 const STORE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Codes that are tried for a new room. A few thousand of a billion are in use.
+/// Most codes that are tried for a new room. A few thousand of a billion are in use.
 const CODES_TRIED_MAX: u32 = 5;
 
 /// Settings of durable rooms.
@@ -31,16 +31,16 @@ const CODES_TRIED_MAX: u32 = 5;
 pub struct DurableSettings {
     /// Interval between two checkpoints of a room.
     pub checkpoint_interval: Duration,
-    /// Interval between two states that are kept as snapshots.
+    /// Interval between two checkpoints that are stored as snapshots.
     pub snapshot_interval: Duration,
-    /// Number of snapshots that are kept; 0 for none.
+    /// Most stored snapshots; 0 for none.
     pub snapshots_max: u32,
-    /// Longest absence of the server after which players are still in their rooms.
+    /// Longest downtime of the server after which players can resume.
     pub away_time_max: Duration,
 }
 
 impl RoomHost {
-    /// Returns true if there are durable rooms, or a type of which there can be some.
+    /// Returns true if there are durable rooms, or a room type that is durable.
     #[must_use]
     pub fn has_durable(&self) -> bool {
         self.has_opened_durable.load(Ordering::Relaxed) || self.types.has_durable()
@@ -51,15 +51,15 @@ impl RoomHost {
         if !self.has_durable() {
             return Ok(None);
         }
-        let which = match selector {
+        let choice = match selector {
             RoomSelector::Id(id) => RoomChoice::Id(id.0.clone()),
             RoomSelector::Code(code) => RoomChoice::Code(code.to_ascii_uppercase()),
             RoomSelector::Type { .. } => return Ok(None),
         };
-        Ok(within_time(self.stored().find(which)).await?.map(RoomId))
+        Ok(within_time(self.stored().find(choice)).await?.map(RoomId))
     }
 
-    /// Returns a stored room of a type that does not run and has a free place.
+    /// Returns a stored room of a type that is not running and not full.
     pub(crate) async fn stored_of_type(
         &self,
         room_type: &RoomType,
@@ -74,25 +74,25 @@ impl RoomHost {
         Ok(candidates.into_iter().map(RoomId).find(|id| !self.directory.is_written(id)))
     }
 
-    /// Opens a stored room, unless it runs already.
+    /// Opens a stored room, unless it is already running.
     pub(crate) async fn open_stored(self: Arc<Self>, id: RoomId, address: IpAddr) -> Result<RoomRef, Rejection> {
-        let _turn = self.opening.wait(id.clone()).await;
+        let _guard = self.opening.lock(id.clone()).await;
         if let Some(room) = self.directory.local(&RoomSelector::Id(id.clone())) {
             return Ok(room);
         }
         if !self.directory.wait_until_unloaded(&id, UNLOAD_TIME_MAX).await {
             return Err(being_unloaded());
         }
-        // Players who return to a room have not created it.
+        // Opening a stored room does not count against the limit of the network.
         let share = self.share(address, u32::MAX)?;
         self.has_opened_durable.store(true, Ordering::Relaxed);
-        let opened = self.stored().open(self.node_id(), RoomChoice::Id(id.0), self.away_ms_max());
-        let opened = within_time(opened).await?.ok_or_else(not_found)?;
-        let hold = opened.lease.clone();
+        let opened = self.stored().open(self.node_id(), RoomChoice::Id(id.0.clone()), self.away_ms_max());
+        let opened = within_time(opened).await?.ok_or_else(|| not_found(&id.0))?;
+        let lease = opened.lease.clone();
         let rebuilt = self.rebuild(opened, share).await;
         if rebuilt.is_err() {
-            // Otherwise the lease runs out.
-            let _ = timeout(STORE_TIME_MAX, self.stored().release(&hold)).await;
+            // If this fails, the lease expires.
+            let _ = timeout(STORE_TIME_MAX, self.stored().release(&lease)).await;
         }
         rebuilt
     }
@@ -104,24 +104,24 @@ impl RoomHost {
         share: KeyedShare<IpAddr>,
     ) -> Result<RoomRef, Rejection> {
         let id = self.directory.new_id();
-        // Whoever reads its code in the store before it runs waits for it here.
-        let _turn = self.opening.wait(id.clone()).await;
-        let (hold, code) = self.store_new(&room_type, &id, &label).await?;
+        // A client that finds the code in the store before the room runs waits for this lock.
+        let _guard = self.opening.lock(id.clone()).await;
+        let (lease, code) = self.store_new(&room_type, &id, &label).await?;
         let start = RoomStart { label: label.clone(), ..self.room_start(&room_type, &id) };
         match self.start(&room_type, start).await {
             Ok(started) => {
                 let names = RoomNames { id, code, wanted_label: label };
-                Ok(self.register_durable(room_type, names, started, (share, hold)))
+                Ok(self.register_durable(room_type, names, started, (share, lease)))
             }
-            Err(refusal) => {
-                // Nobody has seen it, so nobody misses it.
-                let _ = timeout(STORE_TIME_MAX, self.stored().remove(&hold)).await;
-                Err(refusal)
+            Err(rejection) => {
+                // No client has seen the room, so it can be deleted.
+                let _ = timeout(STORE_TIME_MAX, self.stored().remove(&lease)).await;
+                Err(rejection)
             }
         }
     }
 
-    /// Stores a new room under a code that no other has.
+    /// Stores a new room under an unused code.
     async fn store_new(
         &self,
         room_type: &RoomType,
@@ -138,30 +138,30 @@ impl RoomHost {
                 wanted_label: label.to_owned(),
             };
             match timeout(STORE_TIME_MAX, self.stored().create(self.node_id(), room)).await {
-                Ok(Ok(hold)) => return Ok((hold, code)),
-                Ok(Err(refusal)) if refusal.code == GrpcCode::AlreadyExists => {}
-                Ok(Err(refusal)) => return Err(to_room_error(refusal)),
-                // If it is stored after all, it is opened like any other when someone asks for its type.
-                Err(_) => return Err(database_silent()),
+                Ok(Ok(lease)) => return Ok((lease, code)),
+                Ok(Err(error)) if error.code == GrpcCode::AlreadyExists => {}
+                Ok(Err(error)) => return Err(to_room_error(error)),
+                // If the write succeeds later, the room is opened by the next request for its type.
+                Err(_) => return Err(database_timeout()),
             }
         }
-        Err(unavailable("no free room code was found; try again"))
+        Err(unavailable("no unused room code was found; try again"))
     }
 
     async fn rebuild(&self, opened: OpenedRoom, share: KeyedShare<IpAddr>) -> Result<RoomRef, Rejection> {
-        let OpenedRoom { lease: hold, room, state, applied, last_player, members: holders, journal } = opened;
+        let OpenedRoom { lease, room, state, applied, last_player, members, journal } = opened;
         let room_type = self.types.find(&room.room_type).filter(|room_type| room_type.is_durable());
         let room_type = room_type.ok_or_else(|| {
-            error!(room = room.id, room_type = room.room_type, "a stored room is of a type that is not durable here");
-            not_found()
+            error!(room = room.id, room_type = room.room_type, "stored room has no durable room type");
+            not_found(&room.id)
         })?;
-        let joiner = |holder: room::MemberIdentity| {
-            let permissions = holder.role.permissions();
-            let joiner =
-                JoinRequest { user: holder.user.to_string(), name: holder.name, permissions, metadata: Vec::new() };
-            (PlayerId(holder.player), joiner)
+        let player = |member: room::MemberIdentity| {
+            let permissions = member.role.permissions();
+            let request =
+                JoinRequest { user: member.user.to_string(), name: member.name, permissions, metadata: Vec::new() };
+            (PlayerId(member.player), request)
         };
-        let players: Vec<_> = holders.into_iter().map(joiner).collect();
+        let players: Vec<_> = members.into_iter().map(player).collect();
         info!(room = room.id, players = players.len(), entries = journal.len(), "room rebuilt");
         let restore = RestoreData {
             state,
@@ -175,7 +175,7 @@ impl RoomHost {
         let start = RoomStart { label: room.wanted_label.clone(), restore: Some(restore), ..start };
         let started = self.start(&room_type, start).await?;
         let names = RoomNames { id, code: room.code, wanted_label: room.wanted_label };
-        Ok(self.register_durable(room_type, names, started, (share, hold)))
+        Ok(self.register_durable(room_type, names, started, (share, lease)))
     }
 
     /// Adds a durable room to the directory, with its writer.
@@ -184,14 +184,14 @@ impl RoomHost {
         room_type: Arc<RoomType>,
         names: RoomNames,
         started: StartedRoom,
-        (share, hold): (KeyedShare<IpAddr>, room::RoomLease),
+        (share, lease): (KeyedShare<IpAddr>, room::RoomLease),
     ) -> RoomRef {
         let queue = Arc::new(WriteQueue::default());
         if let Some(handle) = &started.handle {
             let writer = RoomWriter {
                 queue: Arc::clone(&queue),
                 services: Arc::clone(self.requests.services()),
-                hold,
+                lease,
                 handle: handle.clone(),
                 settings: self.settings.durable,
                 metrics: room_type.durable_metrics.clone(),
@@ -208,8 +208,8 @@ impl RoomHost {
         self.register(room_type, names, started, (share, Some(queue)))
     }
 
-    /// Longest absence after which players are still in their rooms, in milliseconds. Those who do not resume in time
-    /// after the start of this server have lost their places.
+    /// Longest downtime after which players can resume, in milliseconds; -1 once the grace period after the start of this
+    /// server has passed.
     fn away_ms_max(&self) -> i64 {
         let types = self.types.all();
         let graces = types.iter().filter(|room_type| room_type.is_durable()).map(|room_type| room_type.resume_grace());
@@ -224,30 +224,30 @@ impl RoomHost {
     }
 }
 
-/// Waits for the database, at most for [`STORE_TIME_MAX`].
+/// Waits for a database operation, at most for [`STORE_TIME_MAX`].
 pub(crate) async fn within_time<T>(
     work: impl Future<Output = Result<T, aether_services::ServiceError>>,
 ) -> Result<T, Rejection> {
     match timeout(STORE_TIME_MAX, work).await {
         Ok(done) => done.map_err(to_room_error),
-        Err(_) => Err(database_silent()),
+        Err(_) => Err(database_timeout()),
     }
 }
 
-/// Turns a refusal of the services into that of a join.
-pub(crate) fn to_room_error(refusal: aether_services::ServiceError) -> Rejection {
-    match refusal.code {
-        GrpcCode::NotFound => not_found(),
-        _ if refusal == LEASE_HELD => unavailable(refusal.message),
+/// Converts an error of the services.
+pub(crate) fn to_room_error(error: aether_services::ServiceError) -> Rejection {
+    match error.code {
+        GrpcCode::NotFound => Rejection::new(ErrorCode::RoomNotFound, "the room was not found; it may have ended"),
+        _ if error == LEASE_HELD => unavailable(error.message),
         GrpcCode::Unavailable | GrpcCode::DeadlineExceeded | GrpcCode::Aborted | GrpcCode::ResourceExhausted => {
-            database_silent()
+            database_timeout()
         }
-        _ => Rejection::new(ErrorCode::Internal, "the room could not be opened"),
+        _ => Rejection::new(ErrorCode::Internal, "the room could not be opened; the server log has the reason"),
     }
 }
 
-fn database_silent() -> Rejection {
-    unavailable("the database does not answer, so stored rooms cannot be opened; try again in a moment")
+fn database_timeout() -> Rejection {
+    unavailable("the database does not answer; try again in a moment")
 }
 
 fn being_unloaded() -> Rejection {

@@ -1,4 +1,4 @@
-//! One running room with what the host knows of it.
+//! Directory entry of a running room.
 
 use crate::directory::TypeLabel;
 use crate::hosted::HostedRoom;
@@ -11,39 +11,39 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// A running room.
+/// A running room, with its directory data.
 pub(crate) struct RoomEntry {
     pub id: RoomId,
     pub code: String,
     pub room_type: Arc<RoomType>,
     pub room: Box<dyn HostedRoom>,
-    /// Queue of what is to be stored of a durable room.
+    /// Write queue of a durable room.
     pub write_queue: Option<Arc<WriteQueue>>,
-    /// Label that the first player asked for.
+    /// Label that the first player requested.
     pub wanted_label: String,
-    /// Set when it is about to end: it takes no more joins.
-    pub ending: AtomicBool,
-    /// Share of the limit on rooms, taken by whoever created it.
+    /// Set before the room ends: it takes no more joins.
+    pub is_ending: AtomicBool,
+    /// Creator's share of the room limit.
     pub _share: KeyedShare<IpAddr>,
-    /// Connections that are in it or about to join.
+    /// Number of connections that have joined or are about to.
     pub connections: AtomicU32,
-    /// Milliseconds since the start of the server at which it was last in use.
+    /// Time of last use, in milliseconds since the start of the server.
     pub used_at_ms: AtomicU64,
 }
 
 impl RoomEntry {
-    /// Returns true if one more player fits in.
-    pub fn has_place(&self) -> bool {
+    /// Returns true if one more player can join.
+    pub fn has_capacity(&self) -> bool {
         let in_use = self.room.players().max(self.connections.load(Ordering::Relaxed));
         self.is_open() && (in_use as usize) < self.room_type.players_max()
     }
 
-    /// Returns true while it takes joins.
+    /// Returns true while the room takes joins.
     pub fn is_open(&self) -> bool {
-        !self.ending.load(Ordering::Relaxed) && self.room.is_open()
+        !self.is_ending.load(Ordering::Relaxed) && self.room.is_open()
     }
 
-    /// Returns true if someone is in it or about to join.
+    /// Returns true if the room has players or joining connections.
     pub fn is_in_use(&self) -> bool {
         self.connections.load(Ordering::Relaxed) > 0 || self.room.players() > 0
     }
@@ -53,7 +53,7 @@ impl RoomEntry {
     }
 }
 
-/// A reference to a room that counts as a connection: while it is held, the room is in use.
+/// Reference to a room. It counts as a connection, so the room stays in use until it is dropped.
 pub(crate) struct RoomRef(Arc<RoomEntry>);
 
 impl RoomRef {

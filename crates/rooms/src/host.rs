@@ -1,14 +1,14 @@
-//! The host of a node's rooms: finds, creates, lists and ends them.
+//! Host of a node's rooms: finds, creates, lists and ends them.
 
 use crate::code::new_code;
 use crate::directory::{RoomDirectory, RoomLocation, TypeLabel};
 use crate::durable::DurableSettings;
 use crate::entry::{RoomEntry, RoomRef};
+use crate::keyed_locks::KeyedLocks;
+use crate::maintenance::ReportedTypes;
 use crate::requests::RoomRequests;
 use crate::room_type::{RoomStart, RoomType, RoomTypes, StartedRoom};
 use crate::supervisor::RoomSupervisor;
-use crate::turns::KeyedLocks;
-use crate::upkeep::ShownTypes;
 use crate::writer::WriteQueue;
 use aether_engine::recording::Recording;
 use aether_engine::{RecordingSink, Rejection, Scheduler};
@@ -22,41 +22,41 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, spawn_blocking};
 use tracing::{error, info};
 
-/// Network to which rooms count that the server creates itself. No peer has this address.
-pub(crate) const OWN_NETWORK: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+/// Network that rooms created by the server itself count against. No peer has this address.
+pub(crate) const SERVER_NETWORK: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
-/// The host of all rooms of a node.
+/// Host of all rooms of a node.
 pub struct RoomHost {
-    /// Room types of the table of calls.
+    /// Room types of the call table.
     pub types: RoomTypes,
     pub(crate) directory: Arc<RoomDirectory>,
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) settings: RoomHostSettings,
     pub(crate) requests: Arc<RoomRequests>,
-    /// One task at a time opens or creates a given durable room.
+    /// Serializes opening and creation of each durable room.
     pub(crate) opening: KeyedLocks<RoomId>,
-    /// One task at a time creates a room because there is none with a free place.
+    /// Serializes creation of rooms of the same type and label when all existing ones are full.
     creating: KeyedLocks<TypeLabel>,
     supervisors: Mutex<JoinSet<()>>,
     /// Number of rooms by the network that created them.
     creators: KeyedShares<IpAddr>,
     pub(crate) started: Instant,
-    /// Room types whose figures are shown.
-    pub(crate) shown: Mutex<ShownTypes>,
-    /// Set before the first durable room is leased: its lease is renewed even if its type is removed.
+    /// Room types whose gauges were set last.
+    pub(crate) reported: Mutex<ReportedTypes>,
+    /// Set before the first lease of a durable room. Leases are renewed even if the room type is removed.
     pub(crate) has_opened_durable: AtomicBool,
-    /// Set when no new rooms are created.
+    /// Set when the host stops creating rooms.
     is_closed: AtomicBool,
     pub(crate) this: Weak<RoomHost>,
 }
 
 /// Settings of the host.
 pub struct RoomHostSettings {
-    /// Id of this node, which holds the leases of durable rooms. It stays in the node's data folder.
+    /// Id of this node, which owns the leases of durable rooms. It is stored in the data folder.
     pub node_id: String,
-    /// Configured name of this node, the last part of the ids of its rooms.
+    /// Configured name of this node: the last part of the ids of its rooms.
     pub node_name: String,
-    /// Most rooms at once.
+    /// Most rooms of this node.
     pub rooms_max: usize,
     /// Time after which a room without players ends.
     pub empty_time_max: Duration,
@@ -90,17 +90,17 @@ impl RoomHost {
             supervisors: Mutex::default(),
             creators: KeyedShares::default(),
             started: Instant::now(),
-            shown: Mutex::default(),
+            reported: Mutex::default(),
             has_opened_durable: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             this: Weak::clone(this),
         })
     }
 
-    /// Returns the room that is asked for: one that runs, a stored one that is opened, or a new one if any of its type will
-    /// do and none has a free place.
+    /// Returns the requested room: a running one, a stored one that is opened, or a new one if the request names a type and
+    /// all rooms of the type are full.
     pub(crate) async fn find(&self, selector: &RoomSelector, address: IpAddr) -> Result<RoomRef, Rejection> {
-        // A type that was removed takes nobody, though its rooms go on for those who know their id or code.
+        // Rooms of a removed type can still be joined by id or code, but not by type.
         let room_type = match selector {
             RoomSelector::Type { name, .. } => Some(self.room_type(name)?),
             RoomSelector::Id(_) | RoomSelector::Code(_) => None,
@@ -111,17 +111,17 @@ impl RoomHost {
         }
         if let (RoomSelector::Type { name, label }, Some(room_type)) = (selector, room_type) {
             let wanted = TypeLabel::new(name, label.as_deref().unwrap_or_default());
-            return self.run_to_end(move |host| host.any_of_type(room_type, wanted, address)).await;
+            return self.run_detached(move |host| host.find_or_create(room_type, wanted, address)).await;
         }
-        // Whoever asks for a room that was never stored is answered by one read, without waiting for anybody.
+        // A room that was never stored is rejected after one read, without waiting for a lock.
         match self.find_stored(selector).await? {
-            Some(id) => self.run_to_end(move |host| host.open_stored(id, address)).await,
+            Some(id) => self.run_detached(move |host| host.open_stored(id, address)).await,
             None => Err(match located {
                 Some(RoomLocation::Elsewhere(node)) => {
-                    let sentence = format!("the room belongs to node `{node}`, which this server cannot reach");
-                    Rejection::new(ErrorCode::RoomNotFound, sentence)
+                    let message = format!("the room is on node `{node}`; connect to that node");
+                    Rejection::new(ErrorCode::RoomNotFound, message)
                 }
-                _ => not_found(),
+                _ => not_found(selected(selector)),
             }),
         }
     }
@@ -129,27 +129,29 @@ impl RoomHost {
     /// Creates a room of a type.
     pub(crate) async fn create(&self, room_type: &str, label: &str, address: IpAddr) -> Result<RoomRef, Rejection> {
         let (room_type, label) = (self.room_type(room_type)?, label.to_owned());
-        self.run_to_end(move |host| host.create_of_type(room_type, label, address)).await
+        self.run_detached(move |host| host.create_of_type(room_type, label, address)).await
     }
 
-    /// Runs something in a task of its own: a room that is half built when its client goes away is still registered.
-    async fn run_to_end<T, F>(&self, work: impl FnOnce(Arc<RoomHost>) -> F) -> Result<T, Rejection>
+    /// Runs work in its own task, so that a room is registered even if its client disconnects while it is built.
+    async fn run_detached<T, F>(&self, work: impl FnOnce(Arc<RoomHost>) -> F) -> Result<T, Rejection>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Rejection>> + Send + 'static,
     {
         let Some(host) = self.this.upgrade() else { return Err(stopping()) };
         let done = tokio::spawn(work(host)).await;
-        done.unwrap_or_else(|_| Err(Rejection::new(ErrorCode::Internal, "the room could not be opened")))
+        done.unwrap_or_else(|_| {
+            Err(Rejection::new(ErrorCode::Internal, "the room could not be opened; the server log has the reason"))
+        })
     }
 
-    async fn any_of_type(
+    async fn find_or_create(
         self: Arc<Self>,
         room_type: Arc<RoomType>,
         wanted: TypeLabel,
         address: IpAddr,
     ) -> Result<RoomRef, Rejection> {
-        let _turn = self.creating.wait(wanted.clone()).await;
+        let _guard = self.creating.lock(wanted.clone()).await;
         let selector = RoomSelector::Type { name: wanted.room_type.clone(), label: Some(wanted.label.clone()) };
         if let Some(room) = self.directory.local(&selector) {
             return Ok(room);
@@ -188,22 +190,22 @@ impl RoomHost {
         self.types.find(name).ok_or_else(|| {
             let types = self.types.all();
             let known: Vec<&str> = types.iter().map(|room_type| room_type.name()).collect();
-            let sentence = format!("there is no room type of this name; there is {}", known.join(", "));
-            Rejection::new(ErrorCode::RoomNotFound, sentence)
+            let message = format!("room type `{name}` was not found; use one of: {}", known.join(", "));
+            Rejection::new(ErrorCode::RoomNotFound, message)
         })
     }
 
-    /// Takes a share of the limits on rooms for a network.
+    /// Takes a share of the room limits for a network.
     pub(crate) fn share(&self, address: IpAddr, per_address_max: u32) -> Result<KeyedShare<IpAddr>, Rejection> {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(stopping());
         }
         let rooms_max = u32::try_from(self.settings.rooms_max).unwrap_or(u32::MAX);
-        let per_address_max = if address == OWN_NETWORK { u32::MAX } else { per_address_max };
+        let per_address_max = if address == SERVER_NETWORK { u32::MAX } else { per_address_max };
         self.creators.take(network_of(address), per_address_max, rooms_max).ok_or_else(|| {
             Rejection::new(
                 ErrorCode::LimitReached,
-                "the server, or someone at your address, has as many rooms as may be",
+                "the server or your network has reached its limit of rooms; join an existing room or try again later",
             )
         })
     }
@@ -219,17 +221,17 @@ impl RoomHost {
         }
     }
 
-    /// Builds and starts a room on the blocking pool: `Game::init` may take long, and I/O threads serve everybody.
+    /// Builds and starts a room on the blocking pool: `Game::init` may take long and must not block an I/O thread.
     pub(crate) async fn start(&self, room_type: &Arc<RoomType>, start: RoomStart) -> Result<StartedRoom, Rejection> {
-        let failed = |why: &dyn std::fmt::Display| {
-            error!(room_type = room_type.name(), %why, "a room could not be started");
-            Rejection::new(ErrorCode::Internal, "the room could not be made")
+        let failed = |error: &dyn std::fmt::Display| {
+            error!(room_type = room_type.name(), %error, "room could not be started");
+            Rejection::new(ErrorCode::Internal, "the room could not be created; the server log has the reason")
         };
         let _permit = room_type.builds.acquire().await.map_err(|error| failed(&error))?;
         let (building, scheduler) = (Arc::clone(room_type), Arc::clone(&self.scheduler));
         match spawn_blocking(move || building.start(&scheduler, start)).await {
             Ok(started) => started.map_err(|error| failed(&error)),
-            Err(error) if error.is_panic() => Err(failed(&"its game panicked")),
+            Err(error) if error.is_panic() => Err(failed(&"the game panicked")),
             Err(error) => Err(failed(&error)),
         }
     }
@@ -249,7 +251,7 @@ impl RoomHost {
             room: started.room,
             write_queue,
             wanted_label,
-            ending: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
             _share: share,
             connections: AtomicU32::new(0),
             used_at_ms: AtomicU64::new(self.now_ms()),
@@ -258,15 +260,15 @@ impl RoomHost {
         room
     }
 
-    /// Runs the supervisor of a room until everything of the room is answered and stored.
+    /// Runs the supervisor of a room until all its requests are answered and its writes are done.
     pub(crate) fn supervise(&self, supervisor: impl Future<Output = ()> + Send + 'static) {
         let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
-        // Results of those that have ended are dropped.
+        // Remove supervisors that have ended.
         while supervisors.try_join_next().is_some() {}
         supervisors.spawn(supervisor);
     }
 
-    /// Waits until everything of the rooms that have ended is answered and stored.
+    /// Waits until all requests of ended rooms are answered and their writes are done.
     pub async fn finish(&self) {
         let supervisors = std::mem::take(&mut *self.supervisors.lock().unwrap_or_else(PoisonError::into_inner));
         supervisors.join_all().await;
@@ -282,17 +284,17 @@ impl RoomHost {
             }
             match std::fs::write(&path, recording.to_bytes()) {
                 Ok(()) => info!(path = %path.display(), ticks = recording.ticks(), "recording written"),
-                Err(error) => error!(path = %path.display(), %error, "the recording could not be written"),
+                Err(error) => error!(path = %path.display(), %error, "recording could not be written"),
             }
         }))
     }
 
-    /// Refuses new rooms from now on.
+    /// Stops the creation of rooms.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 
-    /// Id of this node, which holds the leases of durable rooms.
+    /// Id of this node, which owns the leases of durable rooms.
     #[must_use]
     pub fn node_id(&self) -> &str {
         &self.settings.node_id
@@ -303,17 +305,27 @@ impl RoomHost {
     }
 }
 
-/// Returns a seed that nobody outside can know.
+/// Returns an unpredictable seed.
 fn random_seed() -> u64 {
     let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    getrandom::fill(&mut bytes).expect("the system provides random numbers");
     u64::from_le_bytes(bytes)
 }
 
-pub(crate) fn not_found() -> Rejection {
-    Rejection::new(ErrorCode::RoomNotFound, "there is no such room")
+/// Returns the rejection for a room that does not exist, by its id or code.
+pub(crate) fn not_found(room: &str) -> Rejection {
+    Rejection::new(ErrorCode::RoomNotFound, format!("room `{room}` was not found; it may have ended"))
+}
+
+/// Returns the id, code or type of a selector.
+fn selected(selector: &RoomSelector) -> &str {
+    match selector {
+        RoomSelector::Id(id) => &id.0,
+        RoomSelector::Code(code) => code,
+        RoomSelector::Type { name, .. } => name,
+    }
 }
 
 fn stopping() -> Rejection {
-    Rejection::new(ErrorCode::Unavailable, "the server stops; no new rooms are made")
+    Rejection::new(ErrorCode::Unavailable, "the server is shutting down; connect to another one or try again later")
 }

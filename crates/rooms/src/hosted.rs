@@ -1,4 +1,4 @@
-//! The interface that every hosted room has, whether it ticks or passes messages on.
+//! Common interface of hosted rooms: game rooms and relays.
 
 use aether_engine::{JoinRequest, Rejection, RoomHandle, RoomNumber, RoomStats, closing};
 use aether_net::lobby::RoomMember;
@@ -10,12 +10,12 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 use tokio::task::spawn_blocking;
 
-/// Longest time that a caller waits for a game's reply to a signal.
+/// Longest wait for a game's reply to a signal.
 const SIGNAL_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// A running room, as the host uses it.
+/// A running room.
 pub(crate) trait HostedRoom: Send + Sync {
-    /// Number under which the scheduler reports the end of the room; none if it does not tick.
+    /// Number of the room in the scheduler; none for a relay.
     fn number(&self) -> Option<RoomNumber>;
 
     /// Returns true while the room takes joins.
@@ -24,32 +24,32 @@ pub(crate) trait HostedRoom: Send + Sync {
     /// Number of players in the room.
     fn players(&self) -> u32;
 
-    /// Label that the room shows.
+    /// Label of the room.
     fn label(&self) -> Arc<str>;
 
-    /// Figures of the last tick; none if it does not tick.
-    fn figures(&self) -> Option<RoomStats>;
+    /// Stats of the last tick; none for a relay.
+    fn stats(&self) -> Option<RoomStats>;
 
-    /// Joins, answers and signals that wait for the next tick.
+    /// Number of joins, answers and signals that wait for the next tick.
     fn queue_depth(&self) -> usize;
 
-    /// Lets a player in.
+    /// Joins a player.
     fn join(&self, request: JoinRequest, order: DeliveryOrder) -> Result<RoomMember, Rejection>;
 
-    /// Gives a player who lost the connection a new one; none if the room has no such players.
+    /// Resumes a player who lost the connection; none for a relay.
     fn resume(&self, player: PlayerId, order: DeliveryOrder) -> Option<Result<RoomMember, Rejection>>;
 
-    /// Returns true if the room reports by itself which players left. Otherwise a player leaves with the connection.
+    /// Returns true if the room reports departures of players. Otherwise a player leaves when the connection ends.
     fn reports_departures(&self) -> bool;
 
-    /// Handle to which signals go; none if the room has no game.
+    /// Handle for signals; none for a relay.
     fn signal_handle(&self) -> Option<&RoomHandle>;
 
-    /// Ends the room. Returns true if that is done at once, false if the scheduler reports the end later.
+    /// Ends the room. Returns true if it has ended, false if the scheduler reports the end later.
     fn end(&self, reason: CloseReason) -> bool;
 }
 
-/// A room with a game that ticks.
+/// A room that runs a game.
 #[doc(hidden)]
 pub struct GameRoom {
     number: RoomNumber,
@@ -83,7 +83,7 @@ impl HostedRoom for GameRoom {
         self.handle.label()
     }
 
-    fn figures(&self) -> Option<RoomStats> {
+    fn stats(&self) -> Option<RoomStats> {
         Some(self.handle.stats())
     }
 
@@ -110,13 +110,13 @@ impl HostedRoom for GameRoom {
     }
 
     fn end(&self, _reason: CloseReason) -> bool {
-        // A full mailbox is tried again with the next check of unused rooms.
+        // If the mailbox is full, the next check of unused rooms tries again.
         let _ = self.handle.end();
         false
     }
 }
 
-/// A room that passes messages on.
+/// A relay room.
 pub(crate) struct RelayRoom {
     relay: Arc<Relay>,
     label: Arc<str>,
@@ -145,7 +145,7 @@ impl HostedRoom for RelayRoom {
         Arc::clone(&self.label)
     }
 
-    fn figures(&self) -> Option<RoomStats> {
+    fn stats(&self) -> Option<RoomStats> {
         None
     }
 
@@ -182,11 +182,13 @@ pub(crate) async fn signal(handle: RoomHandle, data: Vec<u8>) -> Result<Vec<u8>,
     let received = spawn_blocking(move || reply.recv_timeout(SIGNAL_TIME_MAX)).await;
     match received {
         Ok(Ok(reply)) => Ok(reply),
-        Ok(Err(RecvTimeoutError::Disconnected)) => Err(Rejection::new(ErrorCode::RoomNotFound, "the room has ended")),
+        Ok(Err(RecvTimeoutError::Disconnected)) => {
+            Err(Rejection::new(ErrorCode::RoomNotFound, "the room has ended; join another one"))
+        }
         Ok(Err(RecvTimeoutError::Timeout)) | Err(_) => Err(busy()),
     }
 }
 
 fn busy() -> Rejection {
-    Rejection::new(ErrorCode::Unavailable, "the room does not keep up; try again in a moment")
+    Rejection::new(ErrorCode::Unavailable, "the room is overloaded; try again in a moment")
 }

@@ -1,11 +1,12 @@
 //! Hosting of rooms: room types, the directory, the lobby, resume records, durable rooms, live sessions, telemetry.
 //!
-//! A [`RoomHost`] finds, creates, lists and ends the rooms of a node. The [`RoomLobby`] checks who connects and joins them
-//! to the room they ask for. To the services the host is the [`Matches`](aether_services::matches::Matches) of the node.
+//! A [`RoomHost`] finds, creates, lists and ends the rooms of a node. The [`RoomLobby`] authenticates clients and joins them
+//! to rooms. The host implements [`Matches`](aether_services::matches::Matches) for the services.
 //!
-//! The way of a join: [`RoomLobby`] verifies the token, `RoomHost::find` asks the directory, and `HostedRoom::join` hands
-//! the player to the room. A room that is not there is built on the blocking pool, outside of every lock: creations of one
-//! type and label take turns, so that players who arrive together share a room, and openings of one stored room do.
+//! Steps of a join: [`RoomLobby`] verifies the token, `RoomHost::find` looks the room up in the directory, and
+//! `HostedRoom::join` passes the player to the room. A missing room is built on the blocking pool, outside of all locks.
+//! Creations of rooms of the same type and label run one after another, so that players who join at the same time share a
+//! room. So do openings of the same stored room.
 
 mod code;
 mod directory;
@@ -13,7 +14,9 @@ mod durable;
 mod entry;
 mod host;
 mod hosted;
+mod keyed_locks;
 mod lobby;
+mod maintenance;
 mod matches;
 mod requests;
 mod resume;
@@ -21,8 +24,6 @@ mod room_type;
 mod sessions;
 mod supervisor;
 mod telemetry;
-mod turns;
-mod upkeep;
 mod writer;
 
 pub use durable::DurableSettings;

@@ -1,7 +1,7 @@
-//! The lobby: checks who connects and finds the room they ask for.
+//! The lobby: authenticates clients and joins them to rooms.
 
 use crate::durable::within_time;
-use crate::attempt::RoomRef;
+use crate::entry::RoomRef;
 use crate::host::RoomHost;
 use crate::resume::{ResumeLookup, ResumeRecord, ResumeRecords, hash};
 use crate::sessions::LiveSessions;
@@ -24,21 +24,21 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracing::warn;
 use uuid::Uuid;
 
-/// Characters of a resume token: 32 bytes in base64. A text of another length is no token.
+/// Length of a resume token in characters: 32 bytes in base64. Texts of other lengths are not looked up.
 const TOKEN_CHARACTERS: usize = 43;
-/// Time for which a stored token is remembered while its room is being rebuilt.
+/// Lifetime of a token that was loaded from the store, while its room is rebuilt.
 const STORED_TOKEN_GRACE: Duration = Duration::from_secs(60);
-/// Longest wait of a welcome for its resume token to be stored.
-const PLACE_STORE_TIME_MAX: Duration = Duration::from_secs(3);
+/// Longest time that a welcome waits for its resume token to be stored.
+const MEMBER_STORE_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// The lobby of a node's rooms.
+/// Lobby of a node's rooms.
 pub struct RoomLobby {
     host: Arc<RoomHost>,
     sessions: Arc<LiveSessions>,
     tokens: Arc<Tokens>,
     services: Arc<Services>,
     resumes: ResumeRecords,
-    /// Connections of each account.
+    /// Shares of the connection limit of each account.
     accounts: KeyedShares<String>,
     settings: LobbySettings,
     registry: Registry,
@@ -51,30 +51,30 @@ pub struct RoomLobby {
 pub struct LobbySettings {
     /// Most connections of one account.
     pub per_account_max: u32,
-    /// Accepts tokens under the development key from this machine.
+    /// True if tokens of the development key are accepted from this machine.
     pub accepts_development: bool,
     /// Version of the program.
     pub version: &'static str,
 }
 
-/// Everything that a connection holds in the server while it lasts.
+/// Resources that a connection owns in the server.
 struct Membership {
     room: RoomRef,
     _account: KeyedShare<String>,
-    /// Dropped with the connection, which starts the grace period of the resume token.
+    /// Dropped with the connection; that starts the grace period of the resume token.
     alive: Arc<()>,
-    /// Set when the client has sent something.
-    heard: Arc<AtomicBool>,
+    /// Set when the client has sent a message.
+    is_confirmed: Arc<AtomicBool>,
     record: ResumeRecord,
-    /// Hash of the token by which the player resumed.
-    used: Option<[u8; 32]>,
-    /// Number that the room gave; 0 until then.
+    /// Hash of the token that the player resumed with.
+    used_token: Option<[u8; 32]>,
+    /// Player id; 0 until the room has admitted the player.
     player: AtomicU32,
     services: Arc<Services>,
 }
 
 impl Drop for Membership {
-    /// Rooms that do not report departures by themselves are left with the connection.
+    /// Notes the departure, for rooms that do not report departures themselves.
     fn drop(&mut self) {
         let player = self.player.load(Ordering::Relaxed);
         if player > 0 && !self.room.room.reports_departures() {
@@ -102,20 +102,20 @@ impl RoomLobby {
             resumes: ResumeRecords::default(),
             accounts: KeyedShares::default(),
             settings,
-            resumed: counter("aether_resumes_total", "Players who came back by a resume token."),
-            resumes_refused: counter("aether_resumes_refused_total", "Resume tokens that were not accepted."),
+            resumed: counter("aether_resumes_total", "Players who resumed with a resume token."),
+            resumes_refused: counter("aether_resumes_refused_total", "Rejected resume tokens."),
             registry: registry.clone(),
             started: Instant::now(),
         }
     }
 
-    /// Connections of each account.
+    /// Shares of the connection limit of each account.
     #[must_use]
     pub fn accounts(&self) -> &KeyedShares<String> {
         &self.accounts
     }
 
-    /// Removes expired resume tokens and sessions; to be called once a second.
+    /// Removes expired resume tokens and sessions. Call it once a second.
     pub fn sweep(&self) {
         self.resumes.sweep();
         self.sessions.sweep();
@@ -124,9 +124,10 @@ impl RoomLobby {
     async fn join_room(&self, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
         let identity = self.identify(&attempt.hello, attempt.is_local)?;
         let selector = attempt.room.as_ref().or(attempt.hello.room.as_ref());
-        let selector = selector.cloned().or_else(|| self.only_type()).ok_or_else(|| {
-            Rejection::new(ErrorCode::RoomNotFound, "say which room you mean: by id, by code or by type")
-        })?;
+        let selector = selector
+            .cloned()
+            .or_else(|| self.only_type())
+            .ok_or_else(|| Rejection::new(ErrorCode::RoomNotFound, "name a room to join: by id, by code or by type"))?;
         let account = self.account_share(&identity.user)?;
         let room = self.host.find(&selector, attempt.address).await?;
         let request = JoinRequest {
@@ -149,74 +150,76 @@ impl RoomLobby {
     }
 
     async fn resume(&self, token: &Token, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
-        let refused = || {
+        let rejected = || {
             self.resumes_refused.inc();
             Rejection::new(
                 ErrorCode::ResumeRefused,
-                "the resume token was not accepted: join anew with your access token",
+                "the resume token was not accepted: join again with your access token",
             )
         };
         let record = match self.look_up(token).await? {
-            ResumeLookup::Good(record) => *record,
-            ResumeLookup::Unknown => return Err(refused()),
+            ResumeLookup::Valid(record) => *record,
+            ResumeLookup::Unknown => return Err(rejected()),
             ResumeLookup::Reused(record) => {
                 self.revoke_reused(&record).await;
-                return Err(refused());
+                return Err(rejected());
             }
         };
         if self.sessions.validity(record.session, true) == SessionValidity::Ended {
-            return Err(refused());
+            return Err(rejected());
         }
         let account = self.account_share(&record.user)?;
         let room = self.host.find(&RoomSelector::Id(record.room.clone()), attempt.address).await;
-        let room = room.map_err(|refusal| match refusal.code {
-            // The room may be available in a moment, and the token is still good.
-            ErrorCode::Unavailable => refusal,
-            _ => refused(),
+        let room = room.map_err(|rejection| match rejection.code {
+            // The room may be available later, and the token is still valid.
+            ErrorCode::Unavailable => rejection,
+            _ => rejected(),
         })?;
-        let member = room.room.resume(record.player, attempt.order).ok_or_else(refused)??;
+        let member = room.room.resume(record.player, attempt.order).ok_or_else(rejected)??;
         self.resumed.inc();
         let mut membership = self.membership(room, account, record);
-        membership.used = Some(hash(token.reveal()));
-        self.resumes.mark_used(token, &membership.heard);
+        membership.used_token = Some(hash(token.reveal()));
+        self.resumes.mark_used(token, &membership.is_confirmed);
         Ok(grant(member, membership))
     }
 
-    /// Ends the session of a token that was used twice. Its successor leads nowhere either, not even after a restart.
+    /// Ends the session of a token that was used twice. The token that replaced it is invalid too, even after a restart.
     async fn revoke_reused(&self, record: &ResumeRecord) {
         self.sessions.revoke(record.session);
         if self.host.has_durable()
-            && let Err(refusal) = self.services.rooms.remove_member(&record.room.0, record.player.0).await
+            && let Err(error) = self.services.rooms.remove_member(&record.room.0, record.player.0).await
         {
-            warn!(%refusal, "the place of a resume token that was used twice was not removed");
+            warn!(%error, "member of a reused resume token was not removed");
         }
     }
 
-    /// Looks a resume token up. One that this process does not know may be from before a restart.
+    /// Looks a resume token up, also in the store: it may have been issued before a restart.
     async fn look_up(&self, token: &Token) -> Result<ResumeLookup, Rejection> {
         let known = self.resumes.find(token);
         if known != ResumeLookup::Unknown || !self.host.has_durable() || token.reveal().len() != TOKEN_CHARACTERS {
             return Ok(known);
         }
         let found = within_time(self.services.rooms.find_by_token_hash(hash(token.reveal()))).await?;
-        let Some(ResumeTarget { room, identity: holder, is_spent, .. }) = found else { return Ok(ResumeLookup::Unknown) };
-        let session = SessionId(holder.session.as_u128());
-        let validity = self.sessions.add(session, holder.user, holder.issued_at);
+        let Some(ResumeTarget { room, identity, is_spent, .. }) = found else {
+            return Ok(ResumeLookup::Unknown);
+        };
+        let session = SessionId(identity.session.as_u128());
+        let validity = self.sessions.add(session, identity.user, identity.issued_at);
         let record = ResumeRecord {
             room: RoomId(room),
-            player: PlayerId(holder.player),
+            player: PlayerId(identity.player),
             session,
-            user: holder.user.to_string(),
-            name: holder.name,
-            role: holder.role,
-            issued_at: holder.issued_at,
+            user: identity.user.to_string(),
+            name: identity.name,
+            role: identity.role,
+            issued_at: identity.issued_at,
         };
         Ok(match (validity, is_spent) {
             (SessionValidity::Ended, _) => ResumeLookup::Unknown,
             (SessionValidity::Valid, true) => ResumeLookup::Reused(Box::new(record)),
             (SessionValidity::Valid, false) => {
                 self.resumes.add(token, record.clone(), STORED_TOKEN_GRACE);
-                ResumeLookup::Good(Box::new(record))
+                ResumeLookup::Valid(Box::new(record))
             }
         })
     }
@@ -226,15 +229,15 @@ impl RoomLobby {
             room,
             _account: account,
             alive: Arc::default(),
-            heard: Arc::default(),
+            is_confirmed: Arc::default(),
             record,
-            used: None,
+            used_token: None,
             player: AtomicU32::new(0),
             services: Arc::clone(&self.services),
         }
     }
 
-    /// Notes in the history that someone joined a room.
+    /// Adds a join to the history.
     fn note_join(&self, membership: &Membership, player: PlayerId) {
         let ResumeRecord { session, user, room, .. } = &membership.record;
         let Ok(user) = Uuid::try_parse(user) else { return };
@@ -249,33 +252,34 @@ impl RoomLobby {
     }
 
     fn account_share(&self, user: &str) -> Result<KeyedShare<String>, Rejection> {
-        self.accounts
-            .take(user.to_owned(), self.settings.per_account_max, u32::MAX)
-            .ok_or_else(|| Rejection::new(ErrorCode::LimitReached, "your account has as many connections as it may"))
+        self.accounts.take(user.to_owned(), self.settings.per_account_max, u32::MAX).ok_or_else(|| {
+            Rejection::new(
+                ErrorCode::LimitReached,
+                "your account has reached its limit of connections; close one first",
+            )
+        })
     }
 
     fn identify(&self, hello: &Hello, is_local: bool) -> Result<VerifiedToken, Rejection> {
-        let refused = |reason: &'static str| {
+        let rejected = |reason: &'static str| {
             let labels = [("reason", reason)];
-            self.registry
-                .counter("aether_logins_refused_total", "Access tokens that were not accepted.", &labels)
-                .inc();
+            self.registry.counter("aether_logins_refused_total", "Rejected access tokens.", &labels).inc();
             Rejection::new(ErrorCode::Unauthenticated, "the access token was not accepted: sign in and use a fresh one")
         };
-        let token = hello.token.as_ref().ok_or_else(|| refused("missing"))?;
+        let token = hello.token.as_ref().ok_or_else(|| rejected("missing"))?;
         let allowed = self.settings.accepts_development && is_local;
         let mut identity =
-            self.tokens.verify(token.reveal(), unix_seconds(), allowed).map_err(|error| refused(error.label()))?;
-        let user = Uuid::try_parse(&identity.user).map_err(|_| refused("malformed"))?;
+            self.tokens.verify(token.reveal(), unix_seconds(), allowed).map_err(|error| rejected(error.label()))?;
+        let user = Uuid::try_parse(&identity.user).map_err(|_| rejected("malformed"))?;
         if self.sessions.add(identity.session, user, identity.issued_at) == SessionValidity::Ended {
-            return Err(refused("revoked"));
+            return Err(rejected("revoked"));
         }
-        // Names of accounts may be longer than those that travel with each message.
+        // Names of accounts may be longer than names in the protocol.
         identity.name.truncate(identity.name.floor_char_boundary(NAME_BYTES_MAX));
         Ok(identity)
     }
 
-    /// Selects the only room type there is, for a client that names no room.
+    /// Selects the only room type, for a client that names no room.
     fn only_type(&self) -> Option<RoomSelector> {
         let types = self.host.types.all();
         let [only] = &types[..] else { return None };
@@ -303,7 +307,7 @@ impl Lobby for RoomLobby {
     ) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>> {
         let Some(membership) = grant.resources.downcast_ref::<Membership>() else { return Box::pin(async { None }) };
         membership.player.store(player.0, Ordering::Relaxed);
-        if membership.used.is_none() {
+        if membership.used_token.is_none() {
             self.note_join(membership, player);
         }
         let grace = membership.room.room_type.resume_grace();
@@ -311,13 +315,14 @@ impl Lobby for RoomLobby {
             return Box::pin(async { None });
         }
         let record = ResumeRecord { player, ..membership.record.clone() };
-        let stored = membership.room.write_queue.clone().zip(holder(&record));
+        let stored = membership.room.write_queue.clone().zip(member_identity(&record));
         let token = self.resumes.issue(record, &membership.alive, grace);
-        let (hash, previous_hash) = (hash(token.reveal()), membership.used);
+        let (hash, previous_hash) = (hash(token.reveal()), membership.used_token);
         Box::pin(async move {
-            if let Some((queue, holder)) = stored {
-                // If the database is away, the token is good as long as this server runs, and is stored when it is back.
-                queue.store_place(room::StoredMember { identity: holder, hash, previous_hash }, PLACE_STORE_TIME_MAX).await;
+            if let Some((queue, identity)) = stored {
+                // Without the database, the token is valid while this server runs; the write is retried.
+                let member = room::StoredMember { identity, hash, previous_hash };
+                queue.store_member(member, MEMBER_STORE_TIME_MAX).await;
             }
             Some(token)
         })
@@ -325,12 +330,12 @@ impl Lobby for RoomLobby {
 
     fn confirm_welcome(&self, grant: &JoinGrant) {
         let Some(membership) = grant.resources.downcast_ref::<Membership>() else { return };
-        // Only a player who resumed has a token that is spent now.
-        if !membership.heard.swap(true, Ordering::Relaxed)
-            && membership.used.is_some()
+        // Only a resumed player has an earlier token, which is now spent.
+        if !membership.is_confirmed.swap(true, Ordering::Relaxed)
+            && membership.used_token.is_some()
             && let Some(queue) = &membership.room.write_queue
         {
-            queue.note_heard(membership.player.load(Ordering::Relaxed));
+            queue.push_confirmation(membership.player.load(Ordering::Relaxed));
         }
     }
 
@@ -350,14 +355,13 @@ impl Lobby for RoomLobby {
             ..manifest
         };
         let membership = grant.resources.downcast_ref::<Membership>();
-        let Some((membership, figures)) = membership.and_then(|it| it.room.room.figures().map(|figures| (it, figures)))
-        else {
+        let Some((membership, stats)) = membership.and_then(|it| it.room.room.stats().map(|stats| (it, stats))) else {
             return manifest;
         };
         Manifest {
             tick_rate: Some(membership.room.room_type.tick_hz()),
-            entities_active: Some(figures.entities),
-            tick_us: Some(figures.tick_time.as_micros() as u32),
+            entities_active: Some(stats.entities),
+            tick_us: Some(stats.tick_time.as_micros() as u32),
             ..manifest
         }
     }
@@ -379,8 +383,8 @@ fn grant(member: RoomMember, membership: Membership) -> JoinGrant {
     }
 }
 
-/// Returns the player of a place, as it is stored; none if the user has no account.
-fn holder(record: &ResumeRecord) -> Option<room::MemberIdentity> {
+/// Returns the identity of a member for the store; none if the user has no account.
+fn member_identity(record: &ResumeRecord) -> Option<room::MemberIdentity> {
     Some(room::MemberIdentity {
         player: record.player.0,
         user: Uuid::try_parse(&record.user).ok()?,

@@ -1,7 +1,7 @@
-//! Rooms as the services see them.
+//! Implementation of the services' match interface.
 
 use crate::entry::RoomEntry;
-use crate::host::{OWN_NETWORK, RoomHost};
+use crate::host::{RoomHost, SERVER_NETWORK};
 use crate::hosted;
 use aether_services::matches::{MATCHES_LISTED_MAX, MatchFilter, MatchInfo, Matches, MatchesFuture};
 use aether_services::{GrpcCode, ServiceError};
@@ -16,7 +16,7 @@ impl RoomHost {
         found.take(filter.limit.unwrap_or(MATCHES_LISTED_MAX).min(MATCHES_LISTED_MAX)).collect()
     }
 
-    fn running(&self, id: &str) -> Result<crate::entry::RoomRef, ServiceError> {
+    fn find_running(&self, id: &str) -> Result<crate::entry::RoomRef, ServiceError> {
         let room = self.directory.local(&RoomSelector::Id(RoomId(id.to_owned())));
         room.ok_or_else(|| {
             ServiceError::with(GrpcCode::NotFound, format!("Match {id} was not found; it may have ended."))
@@ -27,13 +27,13 @@ impl RoomHost {
 impl Matches for RoomHost {
     fn create<'a>(&'a self, match_type: &'a str, label: &'a str) -> MatchesFuture<'a, MatchInfo> {
         Box::pin(async move {
-            let room = RoomHost::create(self, match_type, label, OWN_NETWORK).await.map_err(to_service_error)?;
+            let room = RoomHost::create(self, match_type, label, SERVER_NETWORK).await.map_err(to_service_error)?;
             Ok(info(&room))
         })
     }
 
     fn find<'a>(&'a self, id: &'a str) -> MatchesFuture<'a, Option<MatchInfo>> {
-        Box::pin(async move { Ok(self.running(id).ok().map(|room| info(&room))) })
+        Box::pin(async move { Ok(self.find_running(id).ok().map(|room| info(&room))) })
     }
 
     fn list<'a>(&'a self, filter: &'a MatchFilter) -> MatchesFuture<'a, Vec<MatchInfo>> {
@@ -42,11 +42,11 @@ impl Matches for RoomHost {
 
     fn signal<'a>(&'a self, id: &'a str, data: Vec<u8>) -> MatchesFuture<'a, Vec<u8>> {
         Box::pin(async move {
-            let room = self.running(id)?;
+            let room = self.find_running(id)?;
             let handle = room.room.signal_handle().cloned().ok_or_else(|| {
                 ServiceError::with(
                     GrpcCode::FailedPrecondition,
-                    format!("Match {id} is a relay, which takes no signals."),
+                    format!("Match {id} is a relay, which does not handle signals."),
                 )
             })?;
             hosted::signal(handle, data).await.map_err(to_service_error)
@@ -55,7 +55,7 @@ impl Matches for RoomHost {
 
     fn end<'a>(&'a self, id: &'a str) -> MatchesFuture<'a, ()> {
         Box::pin(async move {
-            let room = self.running(id)?;
+            let room = self.find_running(id)?;
             RoomHost::end(self, &room, CloseReason::RoomEnded, "ended by the server");
             Ok(())
         })
@@ -74,13 +74,13 @@ fn info(room: &RoomEntry) -> MatchInfo {
     }
 }
 
-/// Turns a refusal of a room into that of a service.
-fn to_service_error(refusal: aether_engine::Rejection) -> ServiceError {
-    let code = match refusal.code {
+/// Converts a rejection of a room.
+fn to_service_error(rejection: aether_engine::Rejection) -> ServiceError {
+    let code = match rejection.code {
         ErrorCode::RoomNotFound => GrpcCode::NotFound,
         ErrorCode::LimitReached => GrpcCode::ResourceExhausted,
         ErrorCode::Unavailable => GrpcCode::Unavailable,
         _ => GrpcCode::Internal,
     };
-    ServiceError::with(code, refusal.message)
+    ServiceError::with(code, rejection.message)
 }

@@ -1,4 +1,4 @@
-//! Requests of rooms to the services, served outside of the tick.
+//! Requests of rooms to the services, handled outside of the tick.
 
 use aether_engine::{Answer, Request, RoomHandle};
 use aether_metrics::{Counter, Registry};
@@ -18,28 +18,28 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-/// Calls of one room that run at the same time; further ones wait.
+/// Most concurrent calls of one room; further ones wait.
 const CALLS_AT_ONCE: usize = 16;
-/// Longest time of a call. A room does not wait, but its game may, and has a limited number of requests.
+/// Longest time of a call. The room does not block, but its game may wait, and pending requests are limited.
 const CALL_TIME_MAX: Duration = Duration::from_secs(30);
-/// Pause before an answer is offered to a full mailbox again.
+/// Pause before a full mailbox is tried again.
 const MAILBOX_PAUSE: Duration = Duration::from_millis(20);
-/// Records that `leaderboard_top` lists.
+/// Number of records that `leaderboard_top` returns.
 const TOP_RECORDS: i64 = 10;
-/// The field of an object in storage that holds what is no JSON.
+/// Field of a stored object that contains bytes that are not JSON.
 const BYTES_FIELD: &str = "base64";
 
-/// Serves the requests of rooms.
+/// Handles requests of rooms.
 pub struct RoomRequests {
     services: Arc<Services>,
-    /// Circumstances of calls that rooms make.
+    /// Context of calls by rooms.
     context: Arc<CallContext>,
     answered: Counter,
     failed: Counter,
 }
 
 impl RoomRequests {
-    /// Serves requests with these services and the functions of their table of calls.
+    /// Creates a handler with these services and the functions of their call table.
     #[must_use]
     pub fn new(services: Arc<Services>, registry: &Registry) -> RoomRequests {
         let counter = |outcome| {
@@ -58,13 +58,13 @@ impl RoomRequests {
         &self.services
     }
 
-    /// Answers the requests of one room until its queue ends. Those to the store keep their order; calls, which may take
-    /// long, run concurrently.
+    /// Answers the requests of one room until its queue ends. Storage requests keep their order; calls may take long and run
+    /// concurrently.
     pub(crate) async fn serve(self: Arc<Self>, handle: RoomHandle, mut queue: UnboundedReceiver<(RequestId, Request)>) {
         let mut calls: JoinSet<()> = JoinSet::new();
         while let Some((id, request)) = queue.recv().await {
             let Request::Call { name, payload } = request else {
-                let answer = self.ask(request).await;
+                let answer = self.answer(request).await;
                 self.deliver(&handle, id, answer).await;
                 continue;
             };
@@ -80,23 +80,23 @@ impl RoomRequests {
         calls.join_all().await;
     }
 
-    async fn ask(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> Answer {
         let outcome = match request {
             Request::Read { owner, collection, key } => self.read(&owner, collection, key).await,
             Request::Write { owner, collection, key, value } => self.write(&owner, (collection, key), &value).await,
             Request::SubmitScore { board, user, score } => self.submit(&board, &user, score).await,
             Request::Call { name, payload } => return self.call(&name, payload).await,
         };
-        outcome.unwrap_or_else(|refusal| Answer::Failed(refusal.to_string()))
+        outcome.unwrap_or_else(|error| Answer::Failed(error.to_string()))
     }
 
     async fn read(&self, owner: &str, collection: String, key: String) -> Result<Answer, ServiceError> {
         let id = ObjectId::new(collection, key, account(owner)?);
         let found = self.services.storage.read(&Caller::Server, vec![id]).await?;
-        Ok(Answer::Value(found.into_iter().next().map(|object| unwrapped(object.value))))
+        Ok(Answer::Value(found.into_iter().next().map(|object| from_stored(object.value))))
     }
 
-    /// What a game keeps of an account is for the game to change, and for the account to see.
+    /// Writes an object. The account may read objects that the game stores for it; only the game may change them.
     async fn write(
         &self,
         owner: &str,
@@ -104,7 +104,7 @@ impl RoomRequests {
         value: &[u8],
     ) -> Result<Answer, ServiceError> {
         let id = ObjectId::new(collection, key, account(owner)?);
-        let write = Write::new(id, wrapped(value)).permit(Permission::Owner, Permission::Nobody);
+        let write = Write::new(id, to_stored(value)).permit(Permission::Owner, Permission::Nobody);
         self.services.storage.write(&Caller::Server, vec![write]).await?;
         Ok(Answer::Done)
     }
@@ -120,24 +120,24 @@ impl RoomRequests {
 
     async fn call(&self, name: &str, payload: Vec<u8>) -> Answer {
         if !self.services.calls.has_function(name) {
-            return Answer::Failed(format!("there is no call {name}: register it with Server::call"));
+            return Answer::Failed(format!("function `{name}` was not found; register it with Server::call"));
         }
         let (services, context, function) = (Arc::clone(&self.services), Arc::clone(&self.context), name.to_owned());
-        // In a task of its own, so that one that panics is answered too.
+        // In its own task, so that a panic is answered too.
         let called = tokio::spawn(async move { services.call_bytes(&function, &context, payload).await });
         let abort = called.abort_handle();
         match timeout(CALL_TIME_MAX, called).await {
             Ok(Ok(Ok(value))) => Answer::Value(value),
-            Ok(Ok(Err(refusal))) => Answer::Failed(refusal.to_string()),
-            Ok(Err(_)) => Answer::Failed(format!("the call {name} has failed; it was a fault of the server")),
+            Ok(Ok(Err(error))) => Answer::Failed(error.to_string()),
+            Ok(Err(_)) => Answer::Failed(format!("function `{name}` panicked; see the server log")),
             Err(_) => {
                 abort.abort();
-                Answer::Failed(format!("the call {name} took too long"))
+                Answer::Failed(format!("function `{name}` did not answer within {} seconds", CALL_TIME_MAX.as_secs()))
             }
         }
     }
 
-    /// Hands an answer to the room. One that does not keep up hears of it later; one that has ended, never.
+    /// Delivers an answer to the room. A full mailbox is retried; a room that has ended gets nothing.
     async fn deliver(&self, handle: &RoomHandle, id: RequestId, answer: Answer) {
         match &answer {
             Answer::Failed(_) => self.failed.inc(),
@@ -149,40 +149,41 @@ impl RoomRequests {
     }
 }
 
-/// The account that a room means; that of the server for an empty text.
+/// Parses an account id; an empty text is the server's own account.
 fn account(text: &str) -> Result<Uuid, ServiceError> {
     match text {
         "" => Ok(Uuid::nil()),
-        id => Uuid::try_parse(id).map_err(|_| ServiceError::invalid("An account is named by its id.")),
+        id => Uuid::try_parse(id)
+            .map_err(|_| ServiceError::invalid(format!("`{id}` is not an account id; use the id of the user."))),
     }
 }
 
-/// A value as storage keeps it. A JSON object stays one, so that other programs can read it.
-fn wrapped(value: &[u8]) -> String {
-    let as_it_is = std::str::from_utf8(value).ok().filter(|text| {
+/// Encodes a value for storage. A JSON object stays one, so that other programs can read it.
+fn to_stored(value: &[u8]) -> String {
+    let object = std::str::from_utf8(value).ok().filter(|text| {
         let object = serde_json::from_str::<serde_json::Map<String, Value>>(text);
         object.is_ok_and(|object| !object.contains_key(BYTES_FIELD))
     });
-    as_it_is.map_or_else(|| json!({ BYTES_FIELD: STANDARD.encode(value) }).to_string(), str::to_owned)
+    object.map_or_else(|| json!({ BYTES_FIELD: STANDARD.encode(value) }).to_string(), str::to_owned)
 }
 
-/// A value as the room had it.
-fn unwrapped(text: String) -> Vec<u8> {
+/// Decodes a stored value.
+fn from_stored(text: String) -> Vec<u8> {
     let object: Option<serde_json::Map<String, Value>> = serde_json::from_str(&text).ok();
     let bytes = object.as_ref().and_then(|object| object.get(BYTES_FIELD)).and_then(Value::as_str);
     bytes.and_then(|bytes| STANDARD.decode(bytes).ok()).unwrap_or_else(|| text.into_bytes())
 }
 
-/// Adds the functions that every server offers to its rooms, except where the program has one of the same name.
+/// Adds the built-in functions for rooms, unless the program has functions of the same names.
 pub fn register_functions(functions: &mut Functions) {
-    // Refused only if the name is taken.
+    // Fails only if the name is in use.
     let _ = functions.register_call("leaderboard_top", leaderboard_top);
     aether_services::matches::register_functions(functions);
 }
 
-/// The best of a leaderboard, whose name is the payload: a line for each with the score, a space and the name.
+/// Returns the top records of the leaderboard that the payload names: a line for each, with score, space and user name.
 async fn leaderboard_top(services: Arc<Services>, payload: Vec<u8>) -> Result<Option<Vec<u8>>, ServiceError> {
-    let not_a_name = |_| ServiceError::new(GrpcCode::InvalidArgument, "The payload is the name of a leaderboard.");
+    let not_a_name = |_| ServiceError::new(GrpcCode::InvalidArgument, "The payload must be the name of a leaderboard.");
     let board = String::from_utf8(payload).map_err(not_a_name)?;
     let query = RecordQuery { limit: Some(TOP_RECORDS), ..RecordQuery::default() };
     let list = services.leaderboards.records(&board, &[], &query).await?;
@@ -199,17 +200,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_back_as_they_were_and_json_stays_readable() {
+    fn values_are_restored_and_json_objects_stay_readable() {
         let object = br#"{"hue":7}"#.to_vec();
-        assert_eq!(wrapped(&object).into_bytes(), object);
+        assert_eq!(to_stored(&object).into_bytes(), object);
         let values = [object, vec![0, 255, 10], Vec::new(), b"[1]".to_vec(), br#"{"base64":"AA=="}"#.to_vec()];
         for value in values {
-            assert_eq!(unwrapped(wrapped(&value)), value);
+            assert_eq!(from_stored(to_stored(&value)), value);
         }
     }
 
     #[test]
-    fn an_account_is_an_id_or_nobody() {
+    fn an_account_is_an_id_or_empty() {
         assert_eq!(account(""), Ok(Uuid::nil()));
         assert!(account("ann").is_err());
     }

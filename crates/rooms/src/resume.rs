@@ -1,4 +1,4 @@
-//! Resume records: tokens by which players resume after a lost connection, each good once and replaced with every use.
+//! Resume records: single-use tokens with which players resume after a lost connection. Each use issues a new token.
 
 use aether_wire::{PlayerId, RoomId, SessionId, Token};
 use base64::Engine as _;
@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// Time for which a used token is remembered, so that a second use is recognised.
+/// Time for which a used token is stored, so that a second use is detected.
 const USED_FOR: Duration = Duration::from_secs(3_600);
-/// Most tokens that are remembered; beyond, the used ones are forgotten early.
+/// Most stored tokens. Beyond it, used tokens are removed early.
 const TOKENS_MAX: usize = 200_000;
 
-/// The player whom a resume token belongs to.
+/// Player to whom a resume token belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResumeRecord {
     pub room: RoomId,
@@ -23,19 +23,19 @@ pub(crate) struct ResumeRecord {
     pub user: String,
     pub name: String,
     pub role: aether_services::session::tokens::Role,
-    /// Time at which their access token was issued, in seconds since 1970.
+    /// Time at which the access token was issued, in seconds since 1970.
     pub issued_at: u64,
 }
 
-/// Result of looking a token up.
+/// Result of a token lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ResumeLookup {
-    /// The token is good.
-    Good(Box<ResumeRecord>),
-    /// The token is unknown or too old.
+    /// The token is valid.
+    Valid(Box<ResumeRecord>),
+    /// The token is unknown or has expired.
     Unknown,
-    /// The token was used before, by someone who sent something since. One of the two is not the player, so the session is
-    /// to end.
+    /// The token was used before, by a client that has sent a message since. One of the two clients is not the player, so
+    /// the session must end.
     Reused(Box<ResumeRecord>),
 }
 
@@ -48,26 +48,25 @@ pub(crate) struct ResumeRecords {
 enum State {
     Fresh {
         record: Box<ResumeRecord>,
-        /// Lives as long as the connection that was given the token.
+        /// Alive as long as the connection that got the token.
         connection: Weak<()>,
         grace: Duration,
-        /// When the connection was found to be gone.
+        /// Time at which the end of the connection was noticed.
         lost_at: Option<Instant>,
     },
     Used {
         record: Box<ResumeRecord>,
-        /// Set when the client that used it has sent something. Until then the welcome with the next token may have been
-        /// lost.
-        heard: Arc<AtomicBool>,
+        /// Set when the client that used it has sent a message. Until then the welcome with the next token may be lost.
+        is_confirmed: Arc<AtomicBool>,
         at: Instant,
     },
 }
 
 impl ResumeRecords {
-    /// Issues a token for a connection. It is good until the grace period after the end of that connection.
+    /// Issues a token for a connection. It is valid until the grace period after the end of the connection.
     pub fn issue(&self, record: ResumeRecord, connection: &Arc<()>, grace: Duration) -> Token {
         let mut secret = [0; 32];
-        getrandom::fill(&mut secret).expect("the system has random numbers");
+        getrandom::fill(&mut secret).expect("the system provides random numbers");
         let text = URL_SAFE_NO_PAD.encode(secret);
         let connection = Arc::downgrade(connection);
         let state = State::Fresh { record: Box::new(record), connection, grace, lost_at: None };
@@ -79,38 +78,38 @@ impl ResumeRecords {
         Token::new(text)
     }
 
-    /// Adds a token that this server issued before it was restarted.
+    /// Adds a token that was issued before a restart of this server.
     pub fn add(&self, token: &Token, record: ResumeRecord, grace: Duration) {
         let state =
             State::Fresh { record: Box::new(record), connection: Weak::new(), grace, lost_at: Some(Instant::now()) };
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner).entry(hash(token.reveal())).or_insert(state);
     }
 
-    /// Looks a token up. That does not use it: the room may be unavailable for now.
+    /// Looks a token up without using it: the room may be temporarily unavailable.
     pub fn find(&self, token: &Token) -> ResumeLookup {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         match tokens.get(&hash(token.reveal())) {
             None => ResumeLookup::Unknown,
-            Some(State::Fresh { record, .. }) => ResumeLookup::Good(record.clone()),
-            Some(State::Used { record, heard, .. }) if heard.load(Ordering::Relaxed) => {
+            Some(State::Fresh { record, .. }) => ResumeLookup::Valid(record.clone()),
+            Some(State::Used { record, is_confirmed, .. }) if is_confirmed.load(Ordering::Relaxed) => {
                 ResumeLookup::Reused(record.clone())
             }
-            Some(State::Used { record, .. }) => ResumeLookup::Good(record.clone()),
+            Some(State::Used { record, .. }) => ResumeLookup::Valid(record.clone()),
         }
     }
 
-    /// Marks a token as used; `heard` is set when its user sends something.
-    pub fn mark_used(&self, token: &Token, heard: &Arc<AtomicBool>) {
+    /// Marks a token as used. `is_confirmed` is set when the client sends a message.
+    pub fn mark_used(&self, token: &Token, is_confirmed: &Arc<AtomicBool>) {
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(state) = tokens.get_mut(&hash(token.reveal())) {
             let record = match state {
                 State::Fresh { record, .. } | State::Used { record, .. } => record.clone(),
             };
-            *state = State::Used { record, heard: Arc::clone(heard), at: Instant::now() };
+            *state = State::Used { record, is_confirmed: Arc::clone(is_confirmed), at: Instant::now() };
         }
     }
 
-    /// Removes expired tokens; called once a second.
+    /// Removes expired tokens. Call it once a second.
     pub fn sweep(&self) {
         let now = Instant::now();
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, state| match state {
@@ -125,7 +124,7 @@ impl ResumeRecords {
     }
 }
 
-/// Hash of a token. Tokens themselves are not kept.
+/// Returns the hash of a token. Tokens themselves are not stored.
 pub(crate) fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
@@ -148,20 +147,20 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_once_and_its_second_use_is_noticed() {
+    fn a_token_is_valid_once_and_its_second_use_is_detected() {
         let (resumes, connection) = (ResumeRecords::default(), Arc::new(()));
         let token = resumes.issue(record(), &connection, Duration::ZERO);
-        let good = || ResumeLookup::Good(Box::new(record()));
-        assert_eq!(resumes.find(&token), good());
-        let heard = Arc::new(AtomicBool::new(false));
-        resumes.mark_used(&token, &heard);
-        assert_eq!(resumes.find(&token), good(), "the welcome may have been lost");
-        heard.store(true, Ordering::Relaxed);
+        let valid = || ResumeLookup::Valid(Box::new(record()));
+        assert_eq!(resumes.find(&token), valid());
+        let is_confirmed = Arc::new(AtomicBool::new(false));
+        resumes.mark_used(&token, &is_confirmed);
+        assert_eq!(resumes.find(&token), valid(), "the welcome may have been lost");
+        is_confirmed.store(true, Ordering::Relaxed);
         assert_eq!(resumes.find(&token), ResumeLookup::Reused(Box::new(record())));
     }
 
     #[test]
-    fn a_token_lasts_while_its_connection_does_and_no_longer_than_the_grace_period() {
+    fn a_token_expires_with_the_grace_period_after_its_connection() {
         let (resumes, connection) = (ResumeRecords::default(), Arc::new(()));
         let token = resumes.issue(record(), &connection, Duration::ZERO);
         resumes.sweep();
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guess_is_unknown() {
+    fn a_guessed_token_is_unknown() {
         let resumes = ResumeRecords::default();
         assert_eq!(resumes.find(&Token::new("guess")), ResumeLookup::Unknown);
         assert_eq!(resumes.find(&Token::new("")), ResumeLookup::Unknown);

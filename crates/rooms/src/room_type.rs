@@ -1,4 +1,4 @@
-//! Types of rooms: their settings, how a room of the type is started, and their metrics.
+//! Room types: their settings, the start of their rooms, and their metrics.
 
 use crate::hosted::{GameRoom, HostedRoom, RelayRoom};
 use crate::telemetry::{DurableMetrics, RoomMetrics, RoomObserver};
@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Rooms of one type that are built at the same time. A type whose rooms take long to build delays only its own.
+/// Most concurrent builds of rooms of one type, so that a slow type delays only its own rooms.
 const BUILDS_AT_ONCE: usize = 4;
 
-/// A type of room.
+/// A room type.
 pub struct RoomType {
     name: String,
     definition: RoomDefinition,
@@ -26,20 +26,20 @@ pub struct RoomType {
     pub(crate) builds: Semaphore,
 }
 
-/// The definition of a room type: what its rooms run, with which settings.
+/// Definition of a room type: a game or a relay, with settings.
 pub enum RoomDefinition {
-    /// Rooms with a game that ticks.
+    /// Rooms that run a game.
     Game {
         /// Settings of each room.
         settings: RoomSettings,
         /// Builds rooms of the game.
         factory: Box<dyn GameFactory>,
     },
-    /// Rooms that pass messages on between their members.
+    /// Relay rooms.
     Relay(RelaySettings),
 }
 
-/// The start values of a room.
+/// Start parameters of a room.
 pub(crate) struct RoomStart {
     pub seed: u64,
     pub label: String,
@@ -53,11 +53,11 @@ pub(crate) struct RoomStart {
 /// A room that was started.
 pub(crate) struct StartedRoom {
     pub room: Box<dyn HostedRoom>,
-    /// Handle of a room that ticks: its requests and its state are taken through it.
+    /// Handle of a game room, from which its output is taken.
     pub handle: Option<RoomHandle>,
 }
 
-/// Builds rooms of one game. It hides the type of the game.
+/// Builds rooms of one game, with the type of the game erased.
 pub trait GameFactory: Send + Sync {
     /// Builds a room and adds it to the scheduler.
     #[doc(hidden)]
@@ -69,7 +69,7 @@ pub trait GameFactory: Send + Sync {
         start: GameStart,
     ) -> Result<GameRoom, BuildError>;
 
-    /// Replays a recording up to a tick; returns the last tick and its hash.
+    /// Replays a recording up to a tick. Returns the last tick and its hash.
     fn replay(
         &self,
         settings: &RoomSettings,
@@ -78,7 +78,7 @@ pub trait GameFactory: Send + Sync {
     ) -> Result<Option<(Tick, u64)>, ReplayError>;
 }
 
-/// The start values of a game's room, with its observer.
+/// Start parameters of a game room, with its observer.
 #[doc(hidden)]
 pub struct GameStart {
     start: RoomStart,
@@ -127,7 +127,7 @@ impl<G: Game, F: Fn() -> G + Send + Sync> GameFactory for F {
 }
 
 impl RoomDefinition {
-    /// Defines rooms with a game.
+    /// Defines rooms that run a game.
     pub fn game<G: Game>(settings: RoomSettings, make: impl Fn() -> G + Send + Sync + 'static) -> RoomDefinition {
         RoomDefinition::Game { settings, factory: Box::new(make) }
     }
@@ -179,13 +179,13 @@ impl RoomType {
         }
     }
 
-    /// Name by which clients ask for it.
+    /// Name of the type, which clients use to join.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns true if its rooms outlast the server.
+    /// Returns true if its rooms are durable.
     #[must_use]
     pub fn is_durable(&self) -> bool {
         self.definition.game_settings().is_some_and(|settings| settings.durable)
@@ -216,7 +216,7 @@ impl RoomType {
         self.definition.game_settings().map_or(Duration::ZERO, |settings| Duration::from_secs_f32(seconds(settings)))
     }
 
-    /// Starts a room. It may take as long as the game's `init`, so it is not called on an I/O thread.
+    /// Starts a room. It may take as long as the game's `init`, so do not call it on an I/O thread.
     pub(crate) fn start(&self, scheduler: &Scheduler, start: RoomStart) -> Result<StartedRoom, BuildError> {
         self.definition.start(self, scheduler, start)
     }
@@ -228,8 +228,8 @@ impl MatchType for RoomType {
     }
 }
 
-/// The room types of a server, as its table of calls has them. A module brings, replaces or removes them while the server
-/// runs; rooms that were started keep the type that they were started with.
+/// Room types of a server, from its call table. Modules add, replace and remove them while the server runs; a started room
+/// keeps its type.
 pub struct RoomTypes {
     services: Arc<Services>,
 }
@@ -239,7 +239,7 @@ impl RoomTypes {
         RoomTypes { services }
     }
 
-    /// Returns the type of this name.
+    /// Returns the type with a name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Arc<RoomType>> {
         self.services.calls.match_types().get(name).and_then(room_type)
@@ -251,14 +251,14 @@ impl RoomTypes {
         self.services.calls.match_types().values().filter_map(room_type).collect()
     }
 
-    /// Returns true if rooms of any type outlast the server.
+    /// Returns true if any type is durable.
     #[must_use]
     pub fn has_durable(&self) -> bool {
         self.services.calls.match_types().values().filter_map(room_type).any(|room_type| room_type.is_durable())
     }
 }
 
-/// Returns the room type behind a match type; none if something else than this crate hosts its matches.
+/// Returns the room type of a match type; none if its matches are not hosted by this crate.
 fn room_type(match_type: &Arc<dyn MatchType>) -> Option<Arc<RoomType>> {
     let any: Arc<dyn Any + Send + Sync> = Arc::clone(match_type) as _;
     any.downcast().ok()

@@ -11,17 +11,17 @@ use uuid::Uuid;
 
 /// Time after which a session without activity of its connections ends.
 const WINDOW: Duration = Duration::from_secs(3_600);
-/// Longest time of a session, however active.
+/// Longest time of a session, even if it is active.
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// Time for which a revocation is remembered: longer than any token of the session is valid.
+/// Time for which a revocation is stored: longer than any token of the session is valid.
 const REVOKED_FOR: Duration = Duration::from_secs(8 * 24 * 3_600);
 
-/// The sessions that have a connection or had one, and those that were revoked.
+/// Sessions that have or had a connection, and sessions that were revoked.
 #[derive(Default)]
 pub struct LiveSessions {
     epoch: AtomicU64,
     known: Mutex<HashMap<SessionId, Session>>,
-    /// What the services ended: logins that were logged out, users who were banned.
+    /// Revocations by the services: logouts and bans.
     revocations: Arc<Revocations>,
 }
 
@@ -32,13 +32,13 @@ enum Session {
 }
 
 impl LiveSessions {
-    /// Live sessions of a server whose services end some of them.
+    /// Creates live sessions that honor the revocations of the services.
     #[must_use]
     pub fn new(revocations: Arc<Revocations>) -> LiveSessions {
         LiveSessions { revocations, ..LiveSessions::default() }
     }
 
-    /// Adds a session whose token was just verified, with its user and the time the token was issued.
+    /// Adds a session whose token was verified. `issued_at` is the time at which the token was issued.
     pub fn add(&self, session: SessionId, user: Uuid, issued_at: u64) -> SessionValidity {
         if self.revocations.is_ended(Uuid::from_u128(session.0), user, issued_at) {
             return SessionValidity::Ended;
@@ -55,7 +55,7 @@ impl LiveSessions {
         }
     }
 
-    /// Ends a session: its connections are closed with a reason, and it cannot be used again.
+    /// Revokes a session: its connections are closed, and it cannot be used again.
     pub fn revoke(&self, session: SessionId) {
         self.known().insert(session, Session::Revoked { forget_at: Instant::now() + REVOKED_FOR });
         self.epoch.fetch_add(1, Ordering::Release);
@@ -67,7 +67,7 @@ impl LiveSessions {
         self.known().values().filter(|session| matches!(session, Session::Open { .. })).count()
     }
 
-    /// Removes sessions that have expired; called once a second.
+    /// Removes expired sessions. Call it once a second.
     pub fn sweep(&self) {
         let now = Instant::now();
         self.known().retain(|_, session| match session {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_revoked_session_is_ended_and_the_epoch_tells() {
+    fn a_revoked_session_is_ended_and_the_epoch_changes() {
         let sessions = LiveSessions::default();
         let (mine, other) = (SessionId(1), SessionId(2));
         assert_eq!(sessions.add(mine, Uuid::nil(), 1), SessionValidity::Valid);
@@ -117,12 +117,12 @@ mod tests {
         sessions.revoke(mine);
         assert_ne!(sessions.epoch(), before);
         assert_eq!(sessions.validity(mine, true), SessionValidity::Ended);
-        assert_eq!(sessions.add(mine, Uuid::nil(), 1), SessionValidity::Ended, "it cannot come back");
+        assert_eq!(sessions.add(mine, Uuid::nil(), 1), SessionValidity::Ended, "it cannot be used again");
         assert_eq!(sessions.validity(other, true), SessionValidity::Valid);
     }
 
     #[test]
-    fn what_the_services_end_is_ended_and_the_epoch_tells() {
+    fn revocations_of_the_services_end_sessions_and_change_the_epoch() {
         let revocations = Arc::new(Revocations::default());
         let sessions = LiveSessions::new(Arc::clone(&revocations));
         let (mine, other, user) = (SessionId(1), SessionId(2), Uuid::from_u128(7));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_session_is_not_good() {
+    fn an_unknown_session_is_not_valid() {
         assert_eq!(LiveSessions::default().validity(SessionId(9), true), SessionValidity::Ended);
     }
 }

@@ -7,14 +7,14 @@ use aether_wire::Tick;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
-/// Shares of a tick's budget.
+/// Histogram buckets as shares of a tick's budget.
 const SHARES: &[f64] = &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 4.0];
-/// Seconds by which a tick begins late.
+/// Histogram buckets of tick lateness, in seconds.
 const LATE: &[f64] = &[0.000_1, 0.000_25, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5];
 
-/// Seconds that it takes to store something.
+/// Histogram buckets of write times, in seconds.
 const STORE_SECONDS: &[f64] = &[0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
-/// Seconds of a tick that go to a checkpoint.
+/// Histogram buckets of checkpoint times, in seconds.
 const CHECKPOINT_SECONDS: &[f64] = &[0.000_01, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05];
 
 /// Metrics of the writes of durable rooms of one type, resolved once.
@@ -32,14 +32,18 @@ impl DurableMetrics {
     pub fn new(registry: &Registry, name: &str) -> DurableMetrics {
         let of_type = [("room_type", name)];
         let counter = |metric: &str, help: &str| registry.counter(metric, help, &of_type);
-        let seconds = "How long writes of durable rooms take.";
+        let seconds = "Time that writes of durable rooms take.";
         DurableMetrics {
             stored: counter("aether_room_writes_total", "Writes of durable rooms to the database."),
             failures: counter("aether_room_write_failures_total", "Writes of durable rooms that failed."),
-            lost: counter("aether_rooms_lost_total", "Durable rooms that another server has taken."),
-            bytes: counter("aether_checkpoint_bytes_total", "Bytes of checkpoints that were stored."),
+            lost: counter("aether_rooms_lost_total", "Durable rooms whose lease another server has taken."),
+            bytes: counter("aether_checkpoint_bytes_total", "Bytes of stored checkpoints."),
             seconds: registry.histogram("aether_room_write_duration_seconds", seconds, &of_type, STORE_SECONDS),
-            pending: registry.gauge("aether_room_entries_pending", "Entries that wait for their commit.", &of_type),
+            pending: registry.gauge(
+                "aether_room_entries_pending",
+                "Journal entries that wait for their commit.",
+                &of_type,
+            ),
         }
     }
 }
@@ -67,11 +71,11 @@ pub(crate) struct RoomMetrics {
 }
 
 impl RoomMetrics {
-    /// Registers the metrics of a room type whose steps take so many seconds.
+    /// Registers the metrics of a room type. `step` is the duration of a tick, in seconds.
     pub fn new(registry: &Registry, name: &str, step: f64) -> RoomMetrics {
         let of_type = [("room_type", name)];
-        // Buckets are seconds, at fixed shares of the budget, so that one query serves every tick rate. A type that is
-        // replaced by one of another rate keeps the buckets of the first.
+        // Buckets are fixed shares of the budget, in seconds, so that one query works for every tick rate. A type that
+        // replaces one of another tick rate keeps the buckets of the first.
         let seconds: Vec<f64> = SHARES.iter().map(|share| share * if step > 0.0 { step } else { 0.025 }).collect();
         let counter = |metric: &str, help: &str| registry.counter(metric, help, &of_type);
         let gauge = |metric: &str, help: &str| registry.gauge(metric, help, &of_type);
@@ -87,13 +91,13 @@ impl RoomMetrics {
                 let help = "Time that whole ticks take.";
                 registry.histogram_or_existing("aether_tick_duration_seconds", help, &of_type, &seconds)
             },
-            late: registry.histogram("aether_tick_lateness_seconds", "How late ticks begin.", &of_type, LATE),
+            late: registry.histogram("aether_tick_lateness_seconds", "Delay of the start of ticks.", &of_type, LATE),
             checkpoint: {
-                let help = "What checkpoints take of a tick.";
+                let help = "Time that checkpoints take within a tick.";
                 registry.histogram("aether_checkpoint_duration_seconds", help, &of_type, CHECKPOINT_SECONDS)
             },
-            overruns: counter("aether_tick_overruns_total", "Ticks that took longer than their step."),
-            dropped: counter("aether_ticks_dropped_total", "Ticks that were given up."),
+            overruns: counter("aether_tick_overruns_total", "Ticks that took longer than their budget."),
+            dropped: counter("aether_ticks_dropped_total", "Ticks that were skipped."),
             ticks: counter("aether_ticks_total", "Ticks."),
             counts: RoomCounts::default()
                 .each()
@@ -103,35 +107,38 @@ impl RoomMetrics {
                         return counter("aether_aoi_queries_total", help);
                     }
                     let labels = [("room_type", name), ("kind", kind)];
-                    registry.counter("aether_room_events_total", "What happened in rooms.", &labels)
+                    registry.counter("aether_room_events_total", "Events in rooms, by kind.", &labels)
                 })
                 .collect(),
-            failures: counter("aether_room_failures_total", "Rooms that failed."),
-            rooms: gauge("aether_room_count", "Rooms that run."),
+            failures: counter("aether_room_failures_total", "Rooms that ended with a panic."),
+            rooms: gauge("aether_room_count", "Running rooms."),
             players: gauge("aether_player_count", "Players in rooms."),
             entities: gauge("aether_entity_count", "Entities in rooms."),
-            overload: gauge("aether_overload_level", "The highest rung of the overload ladder of any room."),
-            queue_depth: gauge("aether_room_queue_depth", "Joins, answers and signals that wait for the fullest room."),
-            tick_rate: gauge("aether_tick_rate_hertz", "Ticks a second of a room, on average."),
+            overload: gauge("aether_overload_level", "Highest level of the overload ladder of any room."),
+            queue_depth: gauge(
+                "aether_room_queue_depth",
+                "Joins, answers and signals that wait in the fullest mailbox.",
+            ),
+            tick_rate: gauge("aether_tick_rate_hertz", "Average ticks per second of a room."),
         }
     }
 
-    /// Sets the gauges; called once a second.
-    pub fn show(&self, figures: &RoomTypeStats) {
-        self.rooms.set(figures.rooms);
-        self.players.set(figures.players);
-        self.entities.set(figures.entities);
-        self.overload.set(figures.overload);
-        self.queue_depth.set(figures.queue_depth);
+    /// Sets the gauges. Called once a second.
+    pub fn set_stats(&self, stats: &RoomTypeStats) {
+        self.rooms.set(stats.rooms);
+        self.players.set(stats.players);
+        self.entities.set(stats.entities);
+        self.overload.set(stats.overload);
+        self.queue_depth.set(stats.queue_depth);
     }
 
-    /// Number of ticks that all rooms of the type have made.
+    /// Total ticks of all rooms of the type.
     pub fn ticks(&self) -> u64 {
         self.ticks.value()
     }
 
     /// Sets the tick rate of a room, given the ticks of all rooms in the last second.
-    pub fn show_rate(&self, ticks: f64) {
+    pub fn set_tick_rate(&self, ticks: f64) {
         let rooms = self.rooms.value();
         self.tick_rate.set(if rooms > 0.0 { ticks / rooms } else { 0.0 });
     }
@@ -143,7 +150,7 @@ pub(crate) struct RoomTypeStats {
     pub rooms: f64,
     pub players: f64,
     pub entities: f64,
-    /// Highest overload rung of any room.
+    /// Highest overload level of any room.
     pub overload: f64,
     /// Queue depth of the fullest room.
     pub queue_depth: f64,
@@ -154,15 +161,15 @@ impl RoomTypeStats {
     pub fn add(&mut self, room: &dyn HostedRoom) {
         self.rooms += 1.0;
         self.players += f64::from(room.players());
-        if let Some(figures) = room.figures() {
-            self.entities += f64::from(figures.entities);
-            self.overload = self.overload.max(f64::from(figures.overload));
+        if let Some(stats) = room.stats() {
+            self.entities += f64::from(stats.entities);
+            self.overload = self.overload.max(f64::from(stats.overload));
         }
         self.queue_depth = self.queue_depth.max(room.queue_depth() as f64);
     }
 }
 
-/// Observer of one room: it owns the clock, so that the engine needs none.
+/// Observer of one room. It reads the clock, so that the engine needs none.
 pub(crate) struct RoomObserver {
     metrics: RoomMetrics,
     began: Instant,

@@ -1,8 +1,8 @@
 //! Writes of a durable room: one writer per room, so that writes keep their order.
 //!
-//! What is to be stored waits in a queue; the writer takes all of it at once and writes it in one transaction. While a
-//! write is under way the queue fills again, and of states only the newest stays. A failed write is tried again, except for
-//! entries: whoever waits for them gets the failure at once.
+//! Pending data waits in a queue; the writer takes all of it and writes it in one transaction. During a write the queue
+//! fills again; only the newest checkpoint stays. A failed write is retried, except for journal entries: the game gets
+//! the failure at once.
 
 use crate::durable::DurableSettings;
 use crate::telemetry::DurableMetrics;
@@ -16,111 +16,117 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 use tracing::{error, warn};
 
-/// Pause before a failed write is tried again.
+/// Pause before a failed write is retried.
 const RETRY: Duration = Duration::from_millis(500);
-/// Attempts after the room has ended.
+/// Most failed writes after the room has ended.
 const LAST_ATTEMPTS: u32 = 6;
-/// Departures that wait to be stored. Beyond, places stay until they are too old.
-const LEFT_MAX: usize = 10_000;
-/// Pause before an outcome is offered to a full mailbox again.
+/// Most pending departures. Beyond it, stored members stay until they expire.
+const DEPARTURES_MAX: usize = 10_000;
+/// Pause before a full mailbox is tried again.
 const MAILBOX_PAUSE: Duration = Duration::from_millis(10);
 
-/// Queue of what is to be stored of a durable room.
+/// Failure that games get for entries of a room whose lease is lost.
+const LEASE_LOST_TEXT: &str = "another server has the lease of the room";
+
+/// Pending writes of a durable room.
 #[derive(Default)]
 pub(crate) struct WriteQueue {
-    inbox: Mutex<Inbox>,
-    news: Notify,
+    pending: Mutex<PendingWrites>,
+    changed: Notify,
 }
 
 /// Contents of the queue.
 #[derive(Default)]
-struct Inbox {
+struct PendingWrites {
     entries: Vec<(EntryNumber, Vec<u8>)>,
-    kept: Option<RoomCheckpoint>,
-    places: BTreeMap<u32, (StoredMember, Vec<oneshot::Sender<bool>>)>,
-    heard: Vec<u32>,
-    left: Vec<u32>,
-    /// Set when there will be nothing more: whether the room is over for good.
+    checkpoint: Option<RoomCheckpoint>,
+    /// Members by player id, with those who wait for the write.
+    members: BTreeMap<u32, (StoredMember, Vec<oneshot::Sender<bool>>)>,
+    /// Players who have confirmed their resume token.
+    confirmed: Vec<u32>,
+    departures: Vec<u32>,
+    /// Set at the end of the queue; true if the room has ended for good.
     ended: Option<bool>,
 }
 
-/// Contents that a writer has taken.
-struct Taken {
-    inbox: Inbox,
+/// Contents that the writer has taken.
+struct TakenWrites {
+    writes: PendingWrites,
+    /// Entries that were reported as failed, but may be stored.
     voided: Vec<u64>,
 }
 
 impl WriteQueue {
-    /// Queues an entry of the journal.
+    /// Queues a journal entry.
     pub fn push_entry(&self, number: EntryNumber, entry: Vec<u8>) {
-        self.inbox().entries.push((number, entry));
-        self.news.notify_one();
+        self.pending().entries.push((number, entry));
+        self.changed.notify_one();
     }
 
-    /// Queues a state, which replaces one that waits.
-    pub fn push_state(&self, kept: RoomCheckpoint) {
-        self.inbox().kept = Some(kept);
-        self.news.notify_one();
+    /// Queues a checkpoint, which replaces a pending one.
+    pub fn push_checkpoint(&self, checkpoint: RoomCheckpoint) {
+        self.pending().checkpoint = Some(checkpoint);
+        self.changed.notify_one();
     }
 
-    /// Stores a place with its resume token; returns true if it is stored within the time. Attempts go on after that.
-    pub async fn store_place(&self, place: StoredMember, at_most: Duration) -> bool {
+    /// Stores a member with its resume token. Returns true if it is stored within the time; attempts continue after that.
+    pub async fn store_member(&self, member: StoredMember, time_max: Duration) -> bool {
         let (sender, stored) = oneshot::channel();
-        let player = place.identity.player;
+        let player = member.identity.player;
         {
-            let mut inbox = self.inbox();
-            inbox.heard.retain(|other| *other != player);
-            let mut waiting = inbox.places.remove(&player).map(|(_, waiting)| waiting).unwrap_or_default();
+            let mut pending = self.pending();
+            pending.confirmed.retain(|other| *other != player);
+            let mut waiting = pending.members.remove(&player).map(|(_, waiting)| waiting).unwrap_or_default();
             waiting.push(sender);
-            inbox.places.insert(player, (place, waiting));
+            pending.members.insert(player, (member, waiting));
         }
-        self.news.notify_one();
-        matches!(timeout(at_most, stored).await, Ok(Ok(true)))
+        self.changed.notify_one();
+        matches!(timeout(time_max, stored).await, Ok(Ok(true)))
     }
 
-    /// Notes that a player sent something since getting the resume token.
-    pub fn note_heard(&self, player: u32) {
-        self.inbox().heard.push(player);
-        self.news.notify_one();
+    /// Queues that a player has sent a message and thereby confirmed the new resume token.
+    pub fn push_confirmation(&self, player: u32) {
+        self.pending().confirmed.push(player);
+        self.changed.notify_one();
     }
 
-    /// Notes that a player has left.
-    pub fn note_left(&self, player: u32) {
-        let mut inbox = self.inbox();
-        inbox.places.remove(&player);
-        inbox.heard.retain(|other| *other != player);
-        if inbox.left.len() < LEFT_MAX {
-            inbox.left.push(player);
+    /// Queues the departure of a player.
+    pub fn push_departure(&self, player: u32) {
+        let mut pending = self.pending();
+        pending.members.remove(&player);
+        pending.confirmed.retain(|other| *other != player);
+        if pending.departures.len() < DEPARTURES_MAX {
+            pending.departures.push(player);
         }
-        drop(inbox);
-        self.news.notify_one();
+        drop(pending);
+        self.changed.notify_one();
     }
 
-    /// Ends the queue: nothing more will come.
-    pub fn end(&self, is_over: bool) {
-        self.inbox().ended = Some(is_over);
-        self.news.notify_one();
+    /// Ends the queue. `has_ended_for_good` is true if the stored room can be deleted.
+    pub fn end(&self, has_ended_for_good: bool) {
+        self.pending().ended = Some(has_ended_for_good);
+        self.changed.notify_one();
     }
 
-    fn inbox(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, PendingWrites> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes everything.
-    fn take(&self) -> Inbox {
-        let mut inbox = self.inbox();
-        let ended = inbox.ended;
-        let taken = std::mem::take(&mut *inbox);
-        inbox.ended = ended;
+    fn take(&self) -> PendingWrites {
+        let mut pending = self.pending();
+        let ended = pending.ended;
+        let taken = std::mem::take(&mut *pending);
+        pending.ended = ended;
         taken
     }
 }
 
-/// Writes what is queued, until the end of the queue.
+/// Writes the contents of a queue until its end.
 pub(crate) struct RoomWriter {
     pub queue: Arc<WriteQueue>,
     pub services: Arc<Services>,
-    pub hold: RoomLease,
+    pub lease: RoomLease,
     pub handle: RoomHandle,
     pub settings: DurableSettings,
     pub metrics: DurableMetrics,
@@ -132,17 +138,18 @@ impl RoomWriter {
         let mut voided = Vec::new();
         let mut failures = 0;
         loop {
-            let taken = Taken { inbox: self.queue.take(), voided: std::mem::take(&mut voided) };
+            let taken = TakenWrites { writes: self.queue.take(), voided: std::mem::take(&mut voided) };
             if taken.is_empty() {
                 voided = taken.voided;
-                if let Some(is_over) = taken.inbox.ended {
-                    return self.finish(is_over).await;
+                if let Some(has_ended_for_good) = taken.writes.ended {
+                    return self.finish(has_ended_for_good).await;
                 }
-                self.queue.news.notified().await;
+                self.queue.changed.notified().await;
                 continue;
             }
-            let ended = taken.inbox.ended.is_some();
-            let is_due = taken.inbox.kept.is_some() && Instant::now() >= snapshot_at && self.settings.snapshots_max > 0;
+            let has_ended = taken.writes.ended.is_some();
+            let is_due =
+                taken.writes.checkpoint.is_some() && Instant::now() >= snapshot_at && self.settings.snapshots_max > 0;
             match self.write(taken, is_due).await {
                 Outcome::Stored => {
                     failures = 0;
@@ -154,114 +161,115 @@ impl RoomWriter {
                 Outcome::Failed(again) => {
                     failures += 1;
                     voided = again;
-                    if ended && failures > LAST_ATTEMPTS {
-                        error!(room = self.hold.room, "the last state of a room could not be stored");
+                    if has_ended && failures > LAST_ATTEMPTS {
+                        error!(room = self.lease.room, "last checkpoint could not be stored");
                         return;
                     }
-                    // Someone may want to know at once whether an entry can be stored.
-                    let _ = timeout(RETRY, self.queue.news.notified()).await;
+                    // A new entry is tried at once, because the game waits for its outcome.
+                    let _ = timeout(RETRY, self.queue.changed.notified()).await;
                 }
             }
         }
     }
 
-    async fn write(&self, taken: Taken, is_due: bool) -> Outcome {
+    async fn write(&self, taken: TakenWrites, is_due: bool) -> Outcome {
         let batch = Arc::new(taken.batch(is_due.then_some(self.settings.snapshots_max)));
         let began = Instant::now();
         self.metrics.pending.add(batch.entries.len() as f64);
-        let outcome = self.service().write_batch(&self.hold, Arc::clone(&batch)).await;
+        let outcome = self.service().write_batch(&self.lease, Arc::clone(&batch)).await;
         self.metrics.pending.add(-(batch.entries.len() as f64));
         self.metrics.seconds.observe(began.elapsed().as_secs_f64());
         match outcome {
             Ok(()) => {
                 self.metrics.stored.inc();
-                self.metrics.bytes.add(batch.state.as_ref().map_or(0, |state| state.bytes.len() as u64));
-                for (number, _) in taken.inbox.entries {
+                self.metrics.bytes.add(batch.checkpoint.as_ref().map_or(0, |state| state.bytes.len() as u64));
+                for (number, _) in taken.writes.entries {
                     self.report(number, Ok(())).await;
                 }
-                for waiting in taken.inbox.places.into_values().flat_map(|(_, waiting)| waiting) {
+                for waiting in taken.writes.members.into_values().flat_map(|(_, waiting)| waiting) {
                     let _ = waiting.send(true);
                 }
                 Outcome::Stored
             }
-            Err(refusal) if refusal == LEASE_LOST => {
-                self.refuse(taken.inbox.entries, "another server has the room").await;
+            Err(error) if error == LEASE_LOST => {
+                self.fail_entries(taken.writes.entries, LEASE_LOST_TEXT).await;
                 Outcome::Lost
             }
-            Err(refusal) => {
+            Err(error) => {
                 self.metrics.failures.inc();
-                warn!(room = self.hold.room, %refusal, "a room waits for the database");
+                warn!(room = self.lease.room, %error, "room write failed; it is retried");
                 let mut voided = taken.voided;
-                voided.extend(taken.inbox.entries.iter().map(|(number, _)| number.0));
-                let entries = self.put_back(taken.inbox);
-                self.refuse(entries, &refusal.to_string()).await;
+                voided.extend(taken.writes.entries.iter().map(|(number, _)| number.0));
+                let entries = self.put_back(taken.writes);
+                self.fail_entries(entries, &error.to_string()).await;
                 Outcome::Failed(voided)
             }
         }
     }
 
-    /// Queues what was not stored again, unless something newer waits. Returns the entries: someone waits for their outcome.
-    fn put_back(&self, taken: Inbox) -> Vec<(EntryNumber, Vec<u8>)> {
-        let mut inbox = self.queue.inbox();
-        if inbox.kept.is_none() {
-            inbox.kept = taken.kept;
+    /// Queues failed writes again, unless newer ones are pending. Returns the entries, whose failure is reported.
+    fn put_back(&self, taken: PendingWrites) -> Vec<(EntryNumber, Vec<u8>)> {
+        let mut pending = self.queue.pending();
+        if pending.checkpoint.is_none() {
+            pending.checkpoint = taken.checkpoint;
         }
-        for (player, (place, waiting)) in taken.places {
+        for (player, (member, waiting)) in taken.members {
             for waiting in waiting {
                 let _ = waiting.send(false);
             }
-            if !inbox.left.contains(&player) {
-                inbox.places.entry(player).or_insert((place, Vec::new()));
+            if !pending.departures.contains(&player) {
+                pending.members.entry(player).or_insert((member, Vec::new()));
             }
         }
-        let heard = taken.heard.into_iter().filter(|player| !inbox.places.contains_key(player)).collect::<Vec<_>>();
-        inbox.heard.extend(heard);
-        let space = LEFT_MAX.saturating_sub(inbox.left.len());
-        inbox.left.extend(taken.left.into_iter().take(space));
+        let confirmed =
+            taken.confirmed.into_iter().filter(|player| !pending.members.contains_key(player)).collect::<Vec<_>>();
+        pending.confirmed.extend(confirmed);
+        let space = DEPARTURES_MAX.saturating_sub(pending.departures.len());
+        pending.departures.extend(taken.departures.into_iter().take(space));
         taken.entries
     }
 
-    async fn refuse(&self, entries: Vec<(EntryNumber, Vec<u8>)>, why: &str) {
+    async fn fail_entries(&self, entries: Vec<(EntryNumber, Vec<u8>)>, reason: &str) {
         for (number, _) in entries {
-            self.report(number, Err(why.to_owned())).await;
+            self.report(number, Err(reason.to_owned())).await;
         }
     }
 
-    /// Reports the outcome of an entry to the room. Outcomes keep their order, so a full mailbox is waited for.
+    /// Reports the outcome of an entry to the room. Outcomes keep their order, so a full mailbox is retried.
     async fn report(&self, number: EntryNumber, outcome: Result<(), String>) {
         while self.handle.is_open() && self.handle.committed(number, outcome.clone()).is_err() {
             sleep(MAILBOX_PAUSE).await;
         }
     }
 
-    /// Releases the room after the last write, or removes it if its game is over.
-    async fn finish(&self, is_over: bool) {
-        let outcome = match is_over {
-            true => self.service().remove(&self.hold).await,
-            false => self.service().release(&self.hold).await,
+    /// Releases the lease after the last write, or deletes the room if it has ended for good.
+    async fn finish(&self, has_ended_for_good: bool) {
+        let outcome = match has_ended_for_good {
+            true => self.service().remove(&self.lease).await,
+            false => self.service().release(&self.lease).await,
         };
-        if let Err(refusal) = outcome {
-            warn!(room = self.hold.room, %refusal, "a room that has ended was not given up; its lease runs out");
+        if let Err(error) = outcome {
+            warn!(room = self.lease.room, %error, "lease of an ended room was not released; it will expire");
         }
     }
 
-    /// Ends the room here because another server holds it. Those who wait get a failure until it has ended.
+    /// Ends the room because another server has its lease. Pending writes fail until the room has ended.
     async fn give_up(&self) {
-        error!(room = self.hold.room, "another server has taken the room; it ends here");
+        error!(room = self.lease.room, "lease was taken by another server; room ends here");
         self.metrics.lost.inc();
         while self.handle.is_open() && self.handle.lease_lost().is_err() {
             sleep(MAILBOX_PAUSE).await;
         }
         loop {
-            let inbox = self.queue.take();
-            self.refuse(inbox.entries, "another server has the room").await;
-            for waiting in inbox.places.into_values().flat_map(|(_, waiting)| waiting) {
+            let writes = self.queue.take();
+            self.fail_entries(writes.entries, LEASE_LOST_TEXT).await;
+            for waiting in writes.members.into_values().flat_map(|(_, waiting)| waiting) {
                 let _ = waiting.send(false);
             }
-            if inbox.ended.is_some() {
+            if writes.ended.is_some() {
                 return;
             }
-            self.queue.news.notified().await;
+            self.queue.changed.notified().await;
         }
     }
 
@@ -273,31 +281,35 @@ impl RoomWriter {
 enum Outcome {
     Stored,
     Lost,
-    /// The write failed. The entries with these numbers were given up, but may be stored nevertheless.
+    /// The write failed. The entries with these numbers were reported as failed, but may be stored.
     Failed(Vec<u64>),
 }
 
-impl Taken {
+impl TakenWrites {
     fn is_empty(&self) -> bool {
-        let Inbox { entries, kept, places, heard, left, ended: _ } = &self.inbox;
-        entries.is_empty() && kept.is_none() && places.is_empty() && heard.is_empty() && left.is_empty()
+        let PendingWrites { entries, checkpoint, members, confirmed, departures, ended: _ } = &self.writes;
+        entries.is_empty()
+            && checkpoint.is_none()
+            && members.is_empty()
+            && confirmed.is_empty()
+            && departures.is_empty()
     }
 
     fn batch(&self, snapshots: Option<u32>) -> Batch {
-        let Inbox { entries, kept, places, heard, left, ended: _ } = &self.inbox;
+        let PendingWrites { entries, checkpoint, members, confirmed, departures, ended: _ } = &self.writes;
         Batch {
             entries: entries.iter().map(|(number, entry)| (number.0, entry.clone())).collect(),
             voided: self.voided.clone(),
-            members: places.values().map(|(place, _)| place.clone()).collect(),
-            confirmed: heard.clone(),
-            left: left.clone(),
-            checkpoint: kept.as_ref().map(|kept| Checkpoint {
-                bytes: Arc::clone(&kept.state),
-                applied: kept.applied.0,
-                last_player: kept.last_player.0,
-                label: kept.label.clone(),
-                players: kept.players,
-                entities: kept.entities,
+            members: members.values().map(|(member, _)| member.clone()).collect(),
+            confirmed: confirmed.clone(),
+            left: departures.clone(),
+            checkpoint: checkpoint.as_ref().map(|checkpoint| Checkpoint {
+                bytes: Arc::clone(&checkpoint.state),
+                applied: checkpoint.applied.0,
+                last_player: checkpoint.last_player.0,
+                label: checkpoint.label.clone(),
+                players: checkpoint.players,
+                entities: checkpoint.entities,
             }),
             checkpoints_max: snapshots,
         }

@@ -1,4 +1,4 @@
-//! Turns by key: one task at a time for each key, and no waiting between keys.
+//! Locks by key: one task at a time for each key; keys do not block each other.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,7 +7,7 @@ use tokio::sync::OwnedMutexGuard;
 
 type KeyLock = Arc<tokio::sync::Mutex<()>>;
 
-/// Locks by key. A key takes memory only while someone holds it or waits for it.
+/// Locks by key. A key uses memory only while it is locked or awaited.
 pub(crate) struct KeyedLocks<K: Eq + Hash + Clone> {
     locks: Arc<Mutex<HashMap<K, KeyLock>>>,
 }
@@ -19,13 +19,13 @@ impl<K: Eq + Hash + Clone> Default for KeyedLocks<K> {
 }
 
 impl<K: Eq + Hash + Clone> KeyedLocks<K> {
-    /// Waits for the turn of a key; it lasts until the guard is dropped.
-    pub async fn wait(&self, key: K) -> KeyedLockGuard<K> {
+    /// Locks a key until the guard is dropped.
+    pub async fn lock(&self, key: K) -> KeyedLockGuard<K> {
         let lock = Arc::clone(self.locks().entry(key.clone()).or_default());
-        // Made before waiting, so that the key is forgotten also if the task is dropped while it waits.
-        let mut turn = KeyedLockGuard { guard: None, key, locks: Arc::clone(&self.locks) };
-        turn.guard = Some(lock.lock_owned().await);
-        turn
+        // Created before waiting, so that the key is removed also if the task is dropped while it waiter.
+        let mut guard = KeyedLockGuard { guard: None, key, locks: Arc::clone(&self.locks) };
+        guard.guard = Some(lock.lock_owned().await);
+        guard
     }
 
     fn locks(&self) -> MutexGuard<'_, HashMap<K, KeyLock>> {
@@ -33,7 +33,7 @@ impl<K: Eq + Hash + Clone> KeyedLocks<K> {
     }
 }
 
-/// The turn of one task.
+/// Holds the lock of a key.
 pub(crate) struct KeyedLockGuard<K: Eq + Hash + Clone> {
     guard: Option<OwnedMutexGuard<()>>,
     key: K,
@@ -44,7 +44,7 @@ impl<K: Eq + Hash + Clone> Drop for KeyedLockGuard<K> {
     fn drop(&mut self) {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         self.guard = None;
-        // Whoever holds or waits has a reference beside that of the map.
+        // Holders and waiters have a reference in addition to that of the map.
         if locks.get(&self.key).is_some_and(|lock| Arc::strong_count(lock) == 1) {
             locks.remove(&self.key);
         }
@@ -63,31 +63,31 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_one_turn_at_a_time_and_others_do_not_wait() {
-        let turns = KeyedLocks::default();
-        let Poll::Ready(first) = poll(pin!(turns.wait("a"))) else { panic!("nobody has the turn") };
-        let mut second = pin!(turns.wait("a"));
+    fn a_key_is_locked_once_at_a_time_and_others_are_free() {
+        let locks = KeyedLocks::default();
+        let Poll::Ready(first) = poll(pin!(locks.lock("a"))) else { panic!("the key is free") };
+        let mut second = pin!(locks.lock("a"));
         assert!(poll(second.as_mut()).is_pending());
-        assert!(poll(pin!(turns.wait("b"))).is_ready());
+        assert!(poll(pin!(locks.lock("b"))).is_ready());
         drop(first);
         assert!(poll(second).is_ready());
     }
 
     #[test]
-    fn keys_that_nobody_waits_for_are_forgotten() {
-        let turns = KeyedLocks::default();
-        let Poll::Ready(first) = poll(pin!(turns.wait("a"))) else { panic!("nobody has the turn") };
+    fn unused_keys_are_removed() {
+        let locks = KeyedLocks::default();
+        let Poll::Ready(first) = poll(pin!(locks.lock("a"))) else { panic!("the key is free") };
         {
-            let mut given_up = Box::pin(turns.wait("a"));
-            assert!(poll(given_up.as_mut()).is_pending());
+            let mut cancelled = Box::pin(locks.lock("a"));
+            assert!(poll(cancelled.as_mut()).is_pending());
         }
         drop(first);
-        assert!(turns.locks().is_empty());
-        let Poll::Ready(first) = poll(pin!(turns.wait("a"))) else { panic!("nobody has the turn") };
-        let mut waits = Box::pin(turns.wait("a"));
-        assert!(poll(waits.as_mut()).is_pending());
+        assert!(locks.locks().is_empty());
+        let Poll::Ready(first) = poll(pin!(locks.lock("a"))) else { panic!("the key is free") };
+        let mut waiter = Box::pin(locks.lock("a"));
+        assert!(poll(waiter.as_mut()).is_pending());
         drop(first);
-        drop(waits);
-        assert!(turns.locks().is_empty(), "the one who waited last forgets the key");
+        drop(waiter);
+        assert!(locks.locks().is_empty(), "the last waiter removes the key");
     }
 }
