@@ -122,7 +122,7 @@ impl Rooms {
     /// Takes the lease of a room and reads what is stored about it. Returns `None` if the room does not exist. The
     /// previous holder can no longer write.
     ///
-    /// If the lease expired more than `away_ms_max` ago, all members are removed.
+    /// If the lease was last renewed more than `away_ms_max` ago, all members are removed.
     pub async fn open(
         &self,
         node: &str,

@@ -22,7 +22,7 @@ use uuid::Uuid;
 /// Maximum lead of the issuing server's clock.
 const CLOCK_AHEAD_SECONDS_MAX: u64 = 60;
 
-/// Maximum lifetime of a token. Revocations are remembered at least as long.
+/// Maximum lifetime of a token. Bans and erasures are remembered for this long.
 pub const VALID_SECONDS_MAX: u64 = 7 * 86_400;
 
 /// Maximum bytes of a username.
