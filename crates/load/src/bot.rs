@@ -1,4 +1,4 @@
-//! One bot: it connects, plays until it is told to stop, and comes back if it was cut off.
+//! Bot: connects, plays until the run ends, and resumes after a lost connection.
 
 mod session;
 
@@ -15,60 +15,59 @@ use aether_wire::{Hello, PlayerId, RoomSelector, SchemaHash, ServerMessage, Toke
 use tokio::sync::Semaphore;
 
 use crate::arguments::LoadArguments;
-use crate::deliveries::Rooms;
-use crate::measures::BotMetrics;
-use crate::tokens::Tokens;
-use session::{Ended, Session};
+use crate::deliveries::BotRooms;
+use crate::metrics::BotMetrics;
+use crate::tokens::BotTokens;
+use session::{BotSession, SessionEnd};
 
-/// Bots that are connecting at once at most, so that a server sees a queue and not a wall.
-const OPENING_MAX: usize = 128;
+/// Largest number of bots that connect at the same time, so that a server is not flooded.
+const CONNECTING_MAX: usize = 128;
 
-/// Measures are spread over this many places, so that bots on different threads seldom wait
-/// for each other.
+/// Number of metric shards, so that bots on different threads rarely contend for a lock.
 const SHARDS: u32 = 16;
 
-/// How long a server may take to answer a hello.
+/// Longest wait for the answer to a hello.
 const WELCOME_DEADLINE: Duration = Duration::from_secs(15);
 
-/// How often a bot tries to resume before it gives up, and how long it waits in between.
+/// Number of attempts to resume, and the delay between them.
 const RESUMES_MAX: u32 = 5;
 const RESUME_PAUSE: Duration = Duration::from_millis(300);
 
-/// What all bots share.
+/// State shared by all bots.
 pub(crate) struct Shared {
     pub(crate) arguments: LoadArguments,
-    pub(crate) rooms: Rooms,
-    /// The bots' common clock.
+    pub(crate) rooms: BotRooms,
+    /// Common time base of the bots.
     pub(crate) start: Instant,
     connector: Connector,
-    tokens: Tokens,
+    tokens: BotTokens,
     schemas: Mutex<BTreeMap<SchemaHash, Arc<Schema>>>,
     shards: Vec<Mutex<BotMetrics>>,
     phase: AtomicU8,
     settled: AtomicU32,
-    opening: Semaphore,
+    connecting_permits: Semaphore,
 }
 
-/// What the run is at.
+/// Phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Phase {
-    /// Bots come in; nothing is measured yet.
+    /// Bots join; nothing is measured yet.
     Ramp,
-    /// All are in that could come in.
+    /// Bots play, and metrics are recorded.
     Play,
-    /// Nothing new is sent, so that what is under way can arrive.
+    /// Nothing new is sent, so that messages in flight can arrive.
     Drain,
     /// Bots leave.
     End,
 }
 
 impl Shared {
-    pub(crate) fn new(arguments: LoadArguments, tokens: Tokens) -> Self {
+    pub(crate) fn new(arguments: LoadArguments, tokens: BotTokens) -> Self {
         let connector = Connector::new(&arguments.address);
-        let connector = if arguments.allow_remote { connector } else { connector.address_filter(is_this_machine) };
+        let connector = if arguments.allow_remote { connector } else { connector.address_filter(is_local) };
         Self {
-            rooms: Rooms::new(arguments.bots, arguments.per_room),
+            rooms: BotRooms::new(arguments.bots, arguments.per_room),
             start: Instant::now(),
             connector,
             tokens,
@@ -76,7 +75,7 @@ impl Shared {
             shards: (0..SHARDS).map(|_| Mutex::new(BotMetrics::default())).collect(),
             phase: AtomicU8::new(Phase::Ramp as u8),
             settled: AtomicU32::new(0),
-            opening: Semaphore::new(OPENING_MAX),
+            connecting_permits: Semaphore::new(CONNECTING_MAX),
             arguments,
         }
     }
@@ -90,13 +89,13 @@ impl Shared {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
-    /// How many bots are in, or have failed to come in.
+    /// Number of bots that have joined or failed to.
     pub(crate) fn settled(&self) -> u32 {
         self.settled.load(Ordering::Relaxed)
     }
 
-    /// What all bots have seen so far.
-    pub(crate) fn measures(&self) -> BotMetrics {
+    /// Sum of the metrics of all bots.
+    pub(crate) fn metrics(&self) -> BotMetrics {
         let mut sum = BotMetrics::default();
         for shard in &self.shards {
             sum.add(&lock(shard));
@@ -104,7 +103,7 @@ impl Shared {
         sum
     }
 
-    /// Where a bot writes down what it sees.
+    /// Metric shard of a bot.
     fn shard(&self, bot: u32) -> MutexGuard<'_, BotMetrics> {
         lock(&self.shards[(bot % SHARDS) as usize])
     }
@@ -114,7 +113,7 @@ impl Shared {
     }
 
     fn add_schema(&self, hash: SchemaHash, schema: Arc<Schema>) {
-        /// One per game of a server; a server that makes up more gets no memory for it.
+        /// One schema per game. Bounded, because a server can send arbitrary ones.
         const SCHEMAS_MAX: usize = 64;
         let mut schemas = lock(&self.schemas);
         if schemas.len() < SCHEMAS_MAX {
@@ -123,13 +122,13 @@ impl Shared {
     }
 }
 
-/// One bot.
+/// Bot.
 pub(crate) struct Bot {
     number: u32,
     shared: Arc<Shared>,
     random: Random,
     settled: bool,
-    /// Who the bot was on its last connection, and what brings it back.
+    /// Resume token and player of the last connection.
     resume: Option<(Token, PlayerId)>,
 }
 
@@ -139,7 +138,7 @@ impl Bot {
         Self { number, shared, random, settled: false, resume: None }
     }
 
-    /// Plays until the run ends or the server does not want it any more.
+    /// Plays until the run ends or the server rejects the bot.
     pub(crate) async fn run(mut self) {
         let mut resumes = 0;
         loop {
@@ -151,91 +150,91 @@ impl Bot {
                 }
                 Err(reason) if resuming => {
                     self.shared.shard(self.number).disconnects.count(&format!("resume failed: {reason}"));
-                    Ended::Lost
+                    SessionEnd::Lost
                 }
                 Err(reason) => {
                     self.shared.shard(self.number).failures.count(&reason);
-                    Ended::Finished
+                    SessionEnd::Finished
                 }
             };
-            self.settle();
+            self.mark_settled();
             resumes += 1;
-            let goes_on = self.resume.is_some() && resumes <= RESUMES_MAX && self.shared.phase() < Phase::Drain;
-            if ended == Ended::Finished || !goes_on {
+            let should_retry = self.resume.is_some() && resumes <= RESUMES_MAX && self.shared.phase() < Phase::Drain;
+            if ended == SessionEnd::Finished || !should_retry {
                 return;
             }
             tokio::time::sleep(RESUME_PAUSE * (resumes - 1)).await;
         }
     }
 
-    /// Opens a connection, or says why it could not.
+    /// Opens a connection and waits for the welcome. Returns the reason if it fails.
     async fn connect(&mut self) -> Result<(Connection, Welcome), String> {
         let shared = Arc::clone(&self.shared);
-        let _permit = shared.opening.acquire().await.map_err(|error| error.to_string())?;
-        let (hello, before) = self.hello().await?;
-        let began = Instant::now();
+        let _permit = shared.connecting_permits.acquire().await.map_err(|error| error.to_string())?;
+        let (hello, previous_player) = self.hello().await?;
+        let started_at = Instant::now();
         let transport = shared.arguments.transport_of(self.number);
         let mut connection = match shared.connector.connect(transport, &hello).await {
             Ok(connection) => connection,
             Err(error) => {
-                // The server has not seen the token, so it is still good.
-                self.resume = hello.resume_token.zip(before);
+                // The server has not received the resume token, so it is still valid.
+                self.resume = hello.resume_token.zip(previous_player);
                 return Err(error.label());
             }
         };
-        let welcome = tokio::time::timeout(WELCOME_DEADLINE, welcomed(&mut connection));
+        let welcome = tokio::time::timeout(WELCOME_DEADLINE, wait_for_welcome(&mut connection));
         let welcome = welcome.await.map_err(|_| "no welcome in time".to_owned())?;
-        let mut measures = shared.shard(self.number);
-        let welcome = welcome.inspect_err(|_| measures.resumes_refused += u64::from(before.is_some()))?;
-        match before {
+        let mut metrics = shared.shard(self.number);
+        let welcome = welcome.inspect_err(|_| metrics.resumes_refused += u64::from(previous_player.is_some()))?;
+        match previous_player {
             None => {
-                measures.connected += 1;
-                measures.connecting.record(began.elapsed());
+                metrics.connected += 1;
+                metrics.connecting.record(started_at.elapsed());
             }
             Some(player) => {
-                measures.resumes += 1;
-                measures.resumes_as_another += u64::from(player != welcome.player);
+                metrics.resumes += 1;
+                metrics.resumes_as_another += u64::from(player != welcome.player);
             }
         }
         self.resume = welcome.resume_token.clone().map(|token| (token, welcome.player));
-        drop(measures);
-        self.settle();
+        drop(metrics);
+        self.mark_settled();
         Ok((connection, welcome))
     }
 
-    /// What to say first, and who the bot was before. A resume token is good once.
+    /// Builds the hello. Returns the previous player with a resume.
     async fn hello(&mut self) -> Result<(Hello, Option<PlayerId>), String> {
         if let Some((token, player)) = self.resume.take() {
             return Ok((Hello { resume_token: Some(token), ..Hello::default() }, Some(player)));
         }
         let Shared { arguments, rooms, tokens, connector, .. } = &*self.shared;
-        let token = tokens.take(connector, self.number).await.map_err(|error| error.label())?;
+        let token = tokens.token(connector, self.number).await.map_err(|error| error.label())?;
         let label = Some(rooms.label(self.number));
         let room = RoomSelector::Type { name: arguments.room_type.clone(), label };
         Ok((Hello { token: Some(token), room: Some(room), ..Hello::default() }, None))
     }
 
-    async fn play(&mut self, connection: Connection, welcome: Welcome) -> Ended {
+    async fn play(&mut self, connection: Connection, welcome: Welcome) -> SessionEnd {
         let shared = Arc::clone(&self.shared);
         let session =
-            Session::new(self.number, &shared, welcome, connection.transport(), Random::new(self.random.bits()));
+            BotSession::new(self.number, &shared, welcome, connection.transport(), Random::new(self.random.bits()));
         let ended = session.run(connection).await;
-        if ended == Ended::Refused {
+        if ended == SessionEnd::Rejected {
             self.resume = None;
         }
         ended
     }
 
-    /// The run waits until every bot has been here once.
-    fn settle(&mut self) {
+    /// Counts the bot as settled. The run waits until all bots are.
+    fn mark_settled(&mut self) {
         if !std::mem::replace(&mut self.settled, true) {
             self.shared.settled.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Waits for the welcome, or says why there is none.
-async fn welcomed(connection: &mut Connection) -> Result<Welcome, String> {
+/// Waits for the welcome. Returns the reason if there is none.
+async fn wait_for_welcome(connection: &mut Connection) -> Result<Welcome, String> {
     loop {
         match connection.next_message().await {
             Ok(ServerMessage::Welcome(welcome)) => return Ok(welcome),
@@ -248,12 +247,13 @@ async fn welcomed(connection: &mut Connection) -> Result<Welcome, String> {
     }
 }
 
-/// A load test against somebody else's server is an attack.
-pub(crate) fn is_this_machine(address: IpAddr) -> bool {
+/// Returns true for addresses of this machine. A load test against other servers needs a flag, because it may be an
+/// attack.
+pub(crate) fn is_local(address: IpAddr) -> bool {
     address.is_loopback()
 }
 
-/// What another bot counted before it panicked still counts.
+/// Locks a mutex. Metrics of a bot that panicked remain valid.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

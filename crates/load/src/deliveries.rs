@@ -1,72 +1,72 @@
-//! Messages that bots send each other, and how many of them ought to arrive.
+//! Messages between bots, and the number of expected deliveries.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use aether_wire::{ClientMessage, CommandSeq, GameBody, GameMessage};
 
-/// The code of the bots' messages.
+/// Code of the bots' messages.
 const CODE: u16 = 1;
 
-/// What a message begins with, so that a bot does not take another game's words for it.
-const MARK: [u8; 4] = *b"load";
+/// First bytes of a message, which distinguish it from messages of other clients.
+const MAGIC: [u8; 4] = *b"load";
 
-/// The message that a bot sends, filled up to `bytes`. It asks for no answer.
-pub(crate) fn stamped(sent_at: Duration, bot: u32, bytes: usize) -> ClientMessage {
+/// Message with its sender and send time, padded to `bytes`. It requests no answer.
+pub(crate) fn stamped_message(sent_at: Duration, bot: u32, bytes: usize) -> ClientMessage {
     let mut payload = Vec::with_capacity(bytes);
-    payload.extend_from_slice(&MARK);
+    payload.extend_from_slice(&MAGIC);
     payload.extend_from_slice(&bot.to_le_bytes());
     payload.extend_from_slice(&(sent_at.as_micros() as u64).to_le_bytes());
     payload.resize(bytes.max(payload.len()), 0);
     ClientMessage::Game(GameMessage { seq: CommandSeq(0), body: GameBody::Packed { code: CODE, payload } })
 }
 
-/// Who sent a message and when; nothing if it is no bot's.
+/// Reads the sender and the send time of a message. `None` if it is not from a bot.
 pub(crate) fn read_stamp(body: &GameBody) -> Option<(u32, Duration)> {
     let GameBody::Packed { code: CODE, payload } = body else { return None };
-    let rest = payload.strip_prefix(&MARK)?;
+    let rest = payload.strip_prefix(&MAGIC)?;
     let (bot, rest) = rest.split_first_chunk()?;
     let (sent_us, _) = rest.split_first_chunk()?;
     Some((u32::from_le_bytes(*bot), Duration::from_micros(u64::from_le_bytes(*sent_us))))
 }
 
-/// How many bots are in each room.
-pub(crate) struct Rooms {
-    present: Vec<AtomicU32>,
+/// Number of bots in each room.
+pub(crate) struct BotRooms {
+    counts: Vec<AtomicU32>,
     per_room: u32,
 }
 
-impl Rooms {
+impl BotRooms {
     pub(crate) fn new(bots: u32, per_room: u32) -> Self {
-        Self { present: (0..bots.div_ceil(per_room)).map(|_| AtomicU32::new(0)).collect(), per_room }
+        Self { counts: (0..bots.div_ceil(per_room)).map(|_| AtomicU32::new(0)).collect(), per_room }
     }
 
-    /// The label of a bot's room.
+    /// Label of a bot's room.
     pub(crate) fn label(&self, bot: u32) -> String {
         format!("load-{}", bot / self.per_room)
     }
 
-    /// Notes that a bot is in its room, until what this returns is dropped.
+    /// Counts a bot as present until the returned value is dropped.
     pub(crate) fn enter(&self, bot: u32) -> Presence<'_> {
-        let room = &self.present[(bot / self.per_room) as usize];
+        let room = &self.counts[(bot / self.per_room) as usize];
         room.fetch_add(1, Ordering::Relaxed);
         Presence { room }
     }
 
-    /// How many bots are in.
+    /// Number of bots in all rooms.
     pub(crate) fn total(&self) -> u32 {
-        self.present.iter().map(|room| room.load(Ordering::Relaxed)).sum()
+        self.counts.iter().map(|room| room.load(Ordering::Relaxed)).sum()
     }
 }
 
-/// A bot in a room.
+/// Presence of a bot in a room.
 pub(crate) struct Presence<'a> {
     room: &'a AtomicU32,
 }
 
 impl Presence<'_> {
-    /// How many other bots are in the room.
-    pub(crate) fn others(&self) -> u64 {
+    /// Number of other bots in the room.
+    pub(crate) fn other_bots(&self) -> u64 {
         u64::from(self.room.load(Ordering::Relaxed).saturating_sub(1))
     }
 }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_stamp_can_be_read() {
         for bytes in [0, 16, 32] {
-            let ClientMessage::Game(message) = stamped(Duration::from_micros(1_234), 56, bytes) else {
+            let ClientMessage::Game(message) = stamped_message(Duration::from_micros(1_234), 56, bytes) else {
                 panic!("it is a game message")
             };
             assert_eq!(read_stamp(&message.body), Some((56, Duration::from_micros(1_234))));
@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn bots_know_how_many_others_are_in_their_room() {
-        let rooms = Rooms::new(5, 2);
+    fn other_bots_of_a_room_are_counted() {
+        let rooms = BotRooms::new(5, 2);
         let (first, other) = (rooms.enter(0), rooms.enter(4));
-        assert_eq!((first.others(), other.others(), rooms.total()), (0, 0, 2));
+        assert_eq!((first.other_bots(), other.other_bots(), rooms.total()), (0, 0, 2));
         let second = rooms.enter(1);
-        assert_eq!((first.others(), second.others(), rooms.total()), (1, 1, 3));
+        assert_eq!((first.other_bots(), second.other_bots(), rooms.total()), (1, 1, 3));
         drop(second);
-        assert_eq!(first.others(), 0);
+        assert_eq!(first.other_bots(), 0);
         assert_eq!([0, 1, 2, 4].map(|bot| rooms.label(bot)), ["load-0", "load-0", "load-1", "load-2"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Inputs as a player might make them, for a game that is known by its schema alone.
+//! Random inputs for a game that is known only by its schema.
 
 use std::collections::VecDeque;
 
@@ -6,14 +6,13 @@ use aether_bits::Random;
 use aether_bits::{BitWriter, DeltaBasis, FieldKind, Schema, SchemaValue};
 use aether_wire::{InputBytes, InputPayload, InputSeq, Inputs, StateAck, Tick, ViewTick};
 
-/// How many inputs a message on an unordered link repeats, the newest included: two lost
-/// messages in a row lose nothing.
-const INPUTS_REPEATED: usize = 3;
+/// Inputs per message with unordered delivery: two consecutive lost messages lose no input.
+const INPUTS_PER_MESSAGE: usize = 3;
 
-/// How many inputs stay the same in a row, about: keys are held down for a while.
-const HELD_FOR: u32 = 8;
+/// Mean number of equal inputs in a row, as when keys are held.
+const INPUTS_HELD: u32 = 8;
 
-/// Makes a bot's inputs.
+/// Creates the inputs of a bot.
 pub(crate) struct InputMaker {
     kind: FieldKind,
     value: SchemaValue,
@@ -23,21 +22,21 @@ pub(crate) struct InputMaker {
 }
 
 impl InputMaker {
-    /// Nothing if the game takes no inputs.
-    pub(crate) fn new(schema: &Schema, ordered: bool) -> Option<Self> {
+    /// Creates a maker. `None` if the game takes no inputs.
+    pub(crate) fn new(schema: &Schema, is_ordered: bool) -> Option<Self> {
         let kind = schema.inputs.first()?.kind.clone();
         let value = kind.initial();
-        let repeated = if ordered { 1 } else { INPUTS_REPEATED };
+        let repeated = if is_ordered { 1 } else { INPUTS_PER_MESSAGE };
         Some(Self { kind, value, last: InputSeq(0), recent: VecDeque::new(), repeated })
     }
 
-    /// The next input, with those before it if they may have been lost.
+    /// Returns the next input, preceded by those that may have been lost.
     pub(crate) fn next(&mut self, random: &mut Random, ack: StateAck, tick: Tick) -> Option<Inputs> {
-        if random.below(HELD_FOR) == 0 {
+        if random.below(INPUTS_HELD) == 0 {
             self.value = random_value(&self.kind, random);
         }
         let mut writer = BitWriter::new();
-        self.kind.write_delta(DeltaBasis::held(&self.kind.initial()), &self.value, &mut writer).ok()?;
+        self.kind.write_delta(DeltaBasis::new(&self.kind.initial()), &self.value, &mut writer).ok()?;
         let input = InputBytes::new(&writer.to_bytes())?;
         self.last.0 += 1;
         if self.recent.len() == self.repeated {
@@ -49,17 +48,17 @@ impl InputMaker {
         Some(Inputs { first_seq, payloads, ack, view: ViewTick { tick, fraction: 0 } })
     }
 
-    /// The number of the newest input.
+    /// Number of the newest input.
     pub(crate) fn last(&self) -> InputSeq {
         self.last
     }
 }
 
-/// Any value of a kind.
+/// Returns a random value of a kind.
 fn random_value(kind: &FieldKind, random: &mut Random) -> SchemaValue {
     match kind {
         FieldKind::Flag => SchemaValue::Flag(random.below(2) == 1),
-        FieldKind::Whole { min, max } => SchemaValue::Whole(whole_between(*min, *max, random)),
+        FieldKind::Whole { min, max } => SchemaValue::Whole(integer_between(*min, *max, random)),
         FieldKind::Number { len, min, max, .. } => {
             SchemaValue::Numbers((0..*len).map(|_| random.between(*min as f32, *max as f32)).collect())
         }
@@ -77,7 +76,7 @@ fn random_value(kind: &FieldKind, random: &mut Random) -> SchemaValue {
     }
 }
 
-fn whole_between(min: i64, max: i64, random: &mut Random) -> i64 {
+fn integer_between(min: i64, max: i64, random: &mut Random) -> i64 {
     let steps = max.wrapping_sub(min) as u64;
     let offset = if steps == u64::MAX { random.bits() } else { random.bits() % (steps + 1) };
     min.wrapping_add(offset as i64)
@@ -112,15 +111,15 @@ mod tests {
     }
 
     #[test]
-    fn the_game_can_read_every_input_and_they_differ() {
+    fn inputs_are_valid_and_differ() {
         let mut maker = InputMaker::new(&schema(), true).expect("the game takes inputs");
         let mut random = Random::new(1);
         let mut seen: Vec<Controls> = Vec::new();
         for seq in 1..=500 {
-            let inputs = maker.next(&mut random, StateAck::NONE, Tick(seq)).expect("it can be written");
+            let inputs = maker.next(&mut random, StateAck::NONE, Tick(seq)).expect("an input");
             assert_eq!((inputs.first_seq, inputs.payloads.len()), (InputSeq(seq), 1));
-            let InputPayload::Packed(bytes) = inputs.payloads[0] else { panic!("it is packed") };
-            let controls = Controls::read_full(&mut BitReader::new(bytes.as_slice())).expect("it can be read");
+            let InputPayload::Packed(bytes) = inputs.payloads[0] else { panic!("a packed input") };
+            let controls = Controls::read_full(&mut BitReader::new(bytes.as_slice())).expect("a valid input");
             if !seen.contains(&controls) {
                 seen.push(controls);
             }
@@ -129,11 +128,11 @@ mod tests {
     }
 
     #[test]
-    fn an_unordered_link_gets_the_last_inputs_again() {
+    fn unordered_delivery_repeats_the_last_inputs() {
         let mut maker = InputMaker::new(&schema(), false).expect("the game takes inputs");
         let mut random = Random::new(1);
         let runs: Vec<_> = (0..4)
-            .map(|_| maker.next(&mut random, StateAck::NONE, Tick(1)).expect("it can be written"))
+            .map(|_| maker.next(&mut random, StateAck::NONE, Tick(1)).expect("an input"))
             .map(|inputs| (inputs.first_seq.0, inputs.payloads.len()))
             .collect();
         assert_eq!(runs, [(1, 1), (1, 2), (1, 3), (2, 3)]);

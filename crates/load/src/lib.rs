@@ -1,14 +1,13 @@
-//! Bots that play over every transport, and a report of what they saw.
+//! Load tool: bots that play over every transport, and a report.
 //!
-//! [`run`] does what `aether load` does: it lets [`LoadArguments::bots`] bots into rooms, lets
-//! them play for a while and tells how that went. What a bot talks through is
-//! [`aether_client_native`].
+//! [`run`] implements `aether load`: it connects [`LoadArguments::bots`] bots, lets them play for a while and returns a
+//! report. Bots connect through [`aether_client_native`].
 
 mod arguments;
 mod bot;
 mod deliveries;
 mod input;
-mod measures;
+mod metrics;
 mod network;
 mod process;
 mod progress;

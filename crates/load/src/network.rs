@@ -1,4 +1,4 @@
-//! A worse network than the one there is.
+//! Simulated network with latency, jitter and loss.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use aether_client_native::TransportKind;
 use aether_testkit::{Conditioner, Conditions, Delivery};
 use aether_wire::DeliveryPath;
 
-/// How often a bot looks whether something has arrived. Times are right to this much.
-pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+/// Interval at which the simulated network is polled: the accuracy of its delays.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The ways between a bot and the server, each as bad as it is told to be.
-pub(crate) struct Network {
+/// Simulated channels between a bot and the server.
+pub(crate) struct SimulatedNetwork {
     start: Instant,
     down_stream: Conditioner<Vec<u8>>,
     down_datagrams: Conditioner<Vec<u8>>,
@@ -19,45 +19,46 @@ pub(crate) struct Network {
     has_datagrams: bool,
 }
 
-impl Network {
+impl SimulatedNetwork {
     pub(crate) fn new(conditions: Conditions, transport: TransportKind, seed: u64, now: Instant) -> Self {
-        let way = |delivery, number| Conditioner::new(conditions, delivery, seed.wrapping_mul(4).wrapping_add(number));
+        let channel =
+            |delivery, number| Conditioner::new(conditions, delivery, seed.wrapping_mul(4).wrapping_add(number));
         Self {
             start: now,
-            down_stream: way(Delivery::Stream, 0),
-            down_datagrams: way(Delivery::Datagrams, 1),
-            up_stream: way(Delivery::Stream, 2),
-            up_datagrams: way(Delivery::Datagrams, 3),
+            down_stream: channel(Delivery::Stream, 0),
+            down_datagrams: channel(Delivery::Datagrams, 1),
+            up_stream: channel(Delivery::Stream, 2),
+            up_datagrams: channel(Delivery::Datagrams, 3),
             has_datagrams: transport == TransportKind::WebTransport,
         }
     }
 
-    /// Takes what came from the server.
+    /// Adds a frame from the server.
     pub(crate) fn push_down(&mut self, frame: &[u8], now: Instant) {
         let at = now.duration_since(self.start);
-        let way =
+        let channel =
             if self.has_datagrams && is_unreliable(frame) { &mut self.down_datagrams } else { &mut self.down_stream };
-        way.push(at, frame.to_vec(), frame.len());
+        channel.push(at, frame.to_vec(), frame.len());
     }
 
-    /// Takes what is to go to the server.
+    /// Adds a frame to the server.
     pub(crate) fn push_up(&mut self, path: DeliveryPath, frame: Vec<u8>, now: Instant) {
         let at = now.duration_since(self.start);
         let bytes = frame.len();
-        let way = match path {
+        let channel = match path {
             DeliveryPath::Unreliable if self.has_datagrams => &mut self.up_datagrams,
             _ => &mut self.up_stream,
         };
-        way.push(at, frame, bytes);
+        channel.push(at, frame, bytes);
     }
 
-    /// The next frame that has arrived at the bot.
+    /// Next frame that has arrived at the bot.
     pub(crate) fn pop_down(&mut self, now: Instant) -> Option<Vec<u8>> {
         let at = now.duration_since(self.start);
         self.down_stream.pop(at).or_else(|| self.down_datagrams.pop(at))
     }
 
-    /// The next frame that may go to the server.
+    /// Next frame to send to the server.
     pub(crate) fn pop_up(&mut self, now: Instant) -> Option<(DeliveryPath, Vec<u8>)> {
         let at = now.duration_since(self.start);
         let stream = self.up_stream.pop(at).map(|frame| (DeliveryPath::Reliable, frame));
@@ -65,8 +66,8 @@ impl Network {
     }
 }
 
-/// Whether a server sends this message as a datagram where it can: the first byte of a frame
-/// tells which message it is, see `WIRE_FORMAT.md`.
+/// Returns true if a server sends this message as a datagram where available. The first byte of a frame identifies the
+/// message, see `WIRE_FORMAT.md`.
 fn is_unreliable(frame: &[u8]) -> bool {
     const SNAPSHOT: u8 = 2;
     const CORRECTION: u8 = 5;
@@ -80,13 +81,13 @@ mod tests {
     use aether_wire::{Pong, ServerMessage, encode_state_packet};
 
     #[test]
-    fn frames_are_late_and_only_datagrams_are_lost() {
+    fn frames_are_delayed_and_only_datagrams_are_lost() {
         let start = Instant::now();
         let conditions = Conditions { latency: Duration::from_millis(50), loss: 1.0, ..Conditions::PERFECT };
         let mut pong = Vec::new();
-        ServerMessage::Pong(Pong::default()).encode(&mut pong).expect("it can be written");
+        ServerMessage::Pong(Pong::default()).encode(&mut pong).expect("the message can be encoded");
         for (transport, arrived) in [(TransportKind::WebSocket, 2), (TransportKind::WebTransport, 1)] {
-            let mut network = Network::new(conditions, transport, 1, start);
+            let mut network = SimulatedNetwork::new(conditions, transport, 1, start);
             network.push_up(DeliveryPath::Reliable, vec![1], start);
             network.push_up(DeliveryPath::Unreliable, vec![2], start);
             network.push_down(&pong, start);
@@ -99,12 +100,12 @@ mod tests {
     }
 
     #[test]
-    fn state_is_told_from_the_rest() {
+    fn state_packets_are_recognized() {
         let mut frame = Vec::new();
-        encode_state_packet(&[1, 2, 3], &mut frame).expect("it can be written");
+        encode_state_packet(&[1, 2, 3], &mut frame).expect("the message can be encoded");
         assert!(is_unreliable(&frame));
         let mut frame = Vec::new();
-        ServerMessage::Schema(vec![1]).encode(&mut frame).expect("it can be written");
+        ServerMessage::Schema(vec![1]).encode(&mut frame).expect("the message can be encoded");
         assert!(!is_unreliable(&frame));
     }
 }

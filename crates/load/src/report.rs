@@ -1,4 +1,4 @@
-//! What a run found, for people and for programs.
+//! Report of a run, as text and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -7,118 +7,118 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::arguments::LoadArguments;
-use crate::measures::{BotMetrics, TimeDistribution};
+use crate::metrics::{BotMetrics, TimeDistribution};
 
-/// What a run found.
+/// Report of a run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadReport {
-    /// The server.
+    /// Address of the server.
     pub address: String,
-    /// What the bots connected through.
+    /// Transport of the bots.
     pub transport: String,
-    /// The type of the rooms.
+    /// Room type.
     pub room_type: String,
-    /// What the bots did.
+    /// Activity of the bots.
     pub play: String,
-    /// How many bots there were.
+    /// Number of bots.
     pub bots: u32,
-    /// How many of them shared a room.
+    /// Number of bots per room.
     pub per_room: u32,
-    /// Inputs or messages that each was to send a second.
+    /// Requested inputs or messages per second and bot.
     pub rate: u32,
-    /// How long they played.
+    /// Measured time in seconds.
     pub seconds: f64,
-    /// How many bots came in.
+    /// Number of bots that joined a room.
     pub connected: u64,
-    /// Bots that did not, by reason.
+    /// Number of bots that failed to join, by reason.
     pub failures: BTreeMap<String, u64>,
-    /// Connections that ended before the run did, by reason.
+    /// Number of connections that ended before the run, by reason.
     pub disconnects: BTreeMap<String, u64>,
-    /// Errors that the server told of, by code.
+    /// Number of errors that the server reported, by code.
     pub errors: BTreeMap<String, u64>,
-    /// Connections that were taken up again.
+    /// Number of resumed connections.
     pub resumes: u64,
-    /// Those of them that came back as another player, which is a fault.
+    /// Number of resumes that got another player, which is a bug.
     pub resumes_as_another: u64,
-    /// Attempts to take one up that the server refused.
+    /// Number of resumes that the server rejected.
     pub resumes_refused: u64,
-    /// What came.
+    /// Received messages.
     pub received: Transfer,
-    /// What went.
+    /// Sent messages.
     pub sent: Transfer,
-    /// From the start of a connection to its welcome.
+    /// Time from the start of a connection to its welcome.
     pub connecting_ms: Latency,
-    /// From a ping to its pong, without the time that the server held it.
+    /// Time from a ping to its pong, without the hold time of the server.
     pub round_trip_ms: Latency,
-    /// How long the server held pings.
+    /// Time that the server held pings.
     pub ping_hold_ms: Latency,
-    /// How old the newest state was, looked at whenever a bot sent an input.
+    /// Age of the newest state, sampled with each input.
     pub staleness_ms: Latency,
-    /// By how much states came sooner or later than their ticks.
+    /// Deviation of the arrival of states from the interval of their ticks.
     pub state_jitter_ms: Latency,
-    /// From an input to the first state that includes it.
+    /// Time from an input to the first state that includes it.
     pub input_to_state_ms: Latency,
-    /// From one bot to another, where bots send messages.
+    /// Time of a message from one bot to another.
     pub delivery_ms: Latency,
-    /// State packets that came.
+    /// Number of state packets.
     pub state_packets: u64,
-    /// State packets that could not be read.
+    /// Number of state packets that could not be decoded.
     pub state_unreadable: u64,
-    /// Corrections of a bot's place.
+    /// Number of corrections of a bot's position.
     pub corrections: u64,
-    /// Deliveries that there ought to have been.
+    /// Expected number of deliveries.
     pub deliveries_expected: u64,
-    /// Deliveries that there were.
+    /// Number of deliveries.
     pub deliveries: u64,
-    /// Processor time of the bots themselves while they played, where the system tells it.
+    /// CPU time of the load tool during the measurement, if the system reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,
 }
 
-/// Messages of one direction, without the frames around them.
+/// Messages in one direction, without framing.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Transfer {
-    /// How many.
+    /// Number of messages.
     pub messages: u64,
-    /// Their bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Messages a second, all bots together.
+    /// Messages per second of all bots.
     pub messages_per_second: f64,
-    /// Bytes a second, all bots together.
+    /// Bytes per second of all bots.
     pub bytes_per_second: f64,
-    /// Bytes a second of each bot.
+    /// Bytes per second and bot.
     pub bytes_per_second_per_bot: f64,
 }
 
-/// A distribution of times in milliseconds. Without any, all are zero.
+/// Distribution of times in milliseconds. All zero if there are none.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Latency {
-    /// How many times were taken.
+    /// Number of samples.
     pub count: u64,
-    /// Half of them were shorter.
+    /// Median.
     pub p50: f64,
-    /// Nine of ten were shorter.
+    /// 90th percentile.
     pub p90: f64,
-    /// All but one of a hundred were shorter.
+    /// 99th percentile.
     pub p99: f64,
-    /// All but one of a thousand were shorter.
+    /// 99.9th percentile.
     pub p999: f64,
-    /// The longest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl LoadReport {
     pub(crate) fn new(
         arguments: &LoadArguments,
-        measures: &BotMetrics,
+        metrics: &BotMetrics,
         played: Duration,
         cpu_seconds: Option<f64>,
     ) -> Self {
         let seconds = played.as_secs_f64();
-        let transfer = |messages, bytes| Transfer::new(messages, bytes, seconds, measures.connected);
+        let transfer = |messages, bytes| Transfer::new(messages, bytes, seconds, metrics.connected);
         Self {
             address: arguments.address.to_string(),
             transport: format!("{:?}", arguments.transport).to_lowercase(),
@@ -128,45 +128,45 @@ impl LoadReport {
             per_room: arguments.per_room,
             rate: arguments.rate,
             seconds,
-            connected: measures.connected,
-            failures: measures.failures.0.clone(),
-            disconnects: measures.disconnects.0.clone(),
-            errors: measures.errors.0.clone(),
-            resumes: measures.resumes,
-            resumes_as_another: measures.resumes_as_another,
-            resumes_refused: measures.resumes_refused,
-            received: transfer(measures.messages_in, measures.bytes_in),
-            sent: transfer(measures.messages_out, measures.bytes_out),
-            connecting_ms: Latency::of(&measures.connecting),
-            round_trip_ms: Latency::of(&measures.round_trip),
-            ping_hold_ms: Latency::of(&measures.ping_hold),
-            staleness_ms: Latency::of(&measures.staleness),
-            state_jitter_ms: Latency::of(&measures.state_jitter),
-            input_to_state_ms: Latency::of(&measures.input_to_state),
-            delivery_ms: Latency::of(&measures.delivery),
-            state_packets: measures.state_packets,
-            state_unreadable: measures.state_unreadable,
-            corrections: measures.corrections,
-            deliveries_expected: measures.deliveries_expected,
-            deliveries: measures.deliveries,
+            connected: metrics.connected,
+            failures: metrics.failures.0.clone(),
+            disconnects: metrics.disconnects.0.clone(),
+            errors: metrics.errors.0.clone(),
+            resumes: metrics.resumes,
+            resumes_as_another: metrics.resumes_as_another,
+            resumes_refused: metrics.resumes_refused,
+            received: transfer(metrics.messages_in, metrics.bytes_in),
+            sent: transfer(metrics.messages_out, metrics.bytes_out),
+            connecting_ms: Latency::of(&metrics.connecting),
+            round_trip_ms: Latency::of(&metrics.round_trip),
+            ping_hold_ms: Latency::of(&metrics.ping_hold),
+            staleness_ms: Latency::of(&metrics.staleness),
+            state_jitter_ms: Latency::of(&metrics.state_jitter),
+            input_to_state_ms: Latency::of(&metrics.input_to_state),
+            delivery_ms: Latency::of(&metrics.delivery),
+            state_packets: metrics.state_packets,
+            state_unreadable: metrics.state_unreadable,
+            corrections: metrics.corrections,
+            deliveries_expected: metrics.deliveries_expected,
+            deliveries: metrics.deliveries,
             cpu_seconds,
         }
     }
 
-    /// The report as a table, or as JSON.
+    /// Formats the report as a table or as JSON.
     pub fn render(&self, json: bool) -> String {
         match json {
-            true => serde_json::to_string_pretty(self).expect("a report has only numbers and text in it"),
+            true => serde_json::to_string_pretty(self).expect("a report contains only numbers and text"),
             false => self.to_string(),
         }
     }
 
-    /// Deliveries that did not arrive.
+    /// Number of deliveries that did not arrive.
     pub fn deliveries_lost(&self) -> u64 {
         self.deliveries_expected.saturating_sub(self.deliveries)
     }
 
-    /// Whether every bot came in and stayed.
+    /// Returns true if every bot joined and none was disconnected.
     pub fn all_stayed(&self) -> bool {
         self.connected == u64::from(self.bots) && self.disconnects.is_empty()
     }
@@ -207,7 +207,7 @@ impl Display for LoadReport {
         writeln!(formatter, "{} bots over {} at {}", self.bots, self.transport, self.address)?;
         writeln!(
             formatter,
-            "{} in rooms of {} ({}), {} a second, {:.1} s\n",
+            "{} in rooms of {} ({}), {} per second, {:.1} s\n",
             self.play, self.per_room, self.room_type, self.rate, self.seconds
         )?;
         row(formatter, "connected", format!("{} of {}", self.connected, self.bots))?;
@@ -216,7 +216,7 @@ impl Display for LoadReport {
         reasons(formatter, "error", &self.errors)?;
         if self.resumes + self.resumes_refused > 0 {
             let Self { resumes, resumes_as_another, resumes_refused, .. } = self;
-            let text = format!("{resumes}, as another player {resumes_as_another}, refused {resumes_refused}");
+            let text = format!("{resumes}, as another player {resumes_as_another}, rejected {resumes_refused}");
             row(formatter, "resumed", text)?;
         }
         for (name, transfer) in [("received", &self.received), ("sent", &self.sent)] {
@@ -224,7 +224,7 @@ impl Display for LoadReport {
         }
         if self.state_packets + self.state_unreadable > 0 {
             let Self { state_packets, state_unreadable, corrections, .. } = self;
-            row(formatter, "state packets", format!("{state_packets}, unreadable {state_unreadable}"))?;
+            row(formatter, "state packets", format!("{state_packets}, invalid {state_unreadable}"))?;
             row(formatter, "corrections", corrections.to_string())?;
         }
         if self.deliveries_expected > 0 {
@@ -232,7 +232,7 @@ impl Display for LoadReport {
             row(formatter, "deliveries", text)?;
         }
         if let Some(seconds) = self.cpu_seconds {
-            row(formatter, "processor", format!("{seconds:.2} s, {:.0} % of a core", 100.0 * seconds / self.seconds))?;
+            row(formatter, "CPU time", format!("{seconds:.2} s, {:.0} % of a core", 100.0 * seconds / self.seconds))?;
         }
         self.write_times(formatter)
     }
@@ -267,9 +267,13 @@ impl LoadReport {
 impl Display for Transfer {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         let kilobytes = self.bytes_per_second / 1_000.0;
-        let each = self.bytes_per_second_per_bot / 1_000.0;
+        let per_bot = self.bytes_per_second_per_bot / 1_000.0;
         let rate = self.messages_per_second;
-        write!(formatter, "{} messages, {rate:.0} a second, {kilobytes:.1} kB/s, {each:.2} kB/s each", self.messages)
+        write!(
+            formatter,
+            "{} messages, {rate:.0} per second, {kilobytes:.1} kB/s, {per_bot:.2} kB/s per bot",
+            self.messages
+        )
     }
 }
 

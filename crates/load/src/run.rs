@@ -1,4 +1,4 @@
-//! A run from its first bot to its report.
+//! Load run from the first bot to the report.
 
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
@@ -8,39 +8,39 @@ use aether_client_native::{ServerAddress, ServerAddressError};
 use tokio::task::JoinSet;
 
 use crate::arguments::{BotBehavior, LoadArguments};
-use crate::bot::{Bot, Phase, Shared, is_this_machine};
+use crate::bot::{Bot, Phase, Shared, is_local};
 use crate::process::{cpu_seconds, raise_file_limit};
 use crate::progress::Progress;
 use crate::report::LoadReport;
-use crate::tokens::Tokens;
+use crate::tokens::BotTokens;
 
-/// How long the last bots have to come in after all have set out.
+/// Longest wait for the last bots to join.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(60);
 
-/// How long messages that are under way at the end have to arrive.
+/// Time for messages in flight to arrive at the end.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 
-/// How long bots have to leave.
+/// Longest wait for bots to leave.
 const LEAVE_DEADLINE: Duration = Duration::from_secs(5);
 
-/// How often the run looks where it is.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// Interval at which the run checks its progress.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Sockets that a process needs besides those of its bots.
-const FILES_SPARED: u64 = 64;
+/// File descriptors of the process besides the bots' sockets.
+const FILES_RESERVED: u64 = 64;
 
-/// Why a run did not begin.
+/// Reason why a run did not start.
 #[derive(Debug)]
 pub enum LoadError {
     /// The address cannot be used.
     Address(ServerAddressError),
     /// The server is on another machine.
     Remote(ServerAddress),
-    /// The key for tokens is not of the form `ID:SECRET`.
+    /// The token key is not of the form `ID:SECRET`.
     TokenKey,
-    /// The system does not allow so many sockets.
+    /// The system does not allow enough sockets.
     TooManyBots {
-        /// How many bots it allows.
+        /// Number of bots that it allows.
         allowed: u64,
     },
 }
@@ -50,11 +50,11 @@ impl Display for LoadError {
         match self {
             Self::Address(error) => error.fmt(formatter),
             Self::Remote(address) => {
-                write!(formatter, "`{address}` is not on this machine; --allow-remote, if it is yours to load")
+                write!(formatter, "`{address}` is not on this machine; add --allow-remote if the server is yours")
             }
-            Self::TokenKey => formatter.write_str("the token key has to be of the form ID:SECRET"),
+            Self::TokenKey => formatter.write_str("the token key must have the form ID:SECRET"),
             Self::TooManyBots { allowed } => {
-                write!(formatter, "this machine allows sockets for {allowed} bots; raise `ulimit -n` for more")
+                write!(formatter, "the limit of open files allows only {allowed} bots; raise it with `ulimit -n`")
             }
         }
     }
@@ -62,14 +62,14 @@ impl Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Lets bots play and tells how that went. An interrupt ends the run early, with a report.
+/// Lets bots play and returns a report. An interrupt ends the run early, also with a report.
 pub async fn run(arguments: LoadArguments) -> Result<LoadReport, LoadError> {
     let addresses = arguments.address.resolve().await.map_err(LoadError::Address)?;
-    if !arguments.allow_remote && !addresses.iter().all(|address| is_this_machine(address.ip().to_canonical())) {
+    if !arguments.allow_remote && !addresses.iter().all(|address| is_local(address.ip().to_canonical())) {
         return Err(LoadError::Remote(arguments.address));
     }
-    let tokens = Tokens::new(&arguments).ok_or(LoadError::TokenKey)?;
-    let allowed = raise_file_limit().unwrap_or(u64::MAX).saturating_sub(FILES_SPARED);
+    let tokens = BotTokens::new(&arguments).ok_or(LoadError::TokenKey)?;
+    let allowed = raise_file_limit().unwrap_or(u64::MAX).saturating_sub(FILES_RESERVED);
     if u64::from(arguments.bots) > allowed {
         return Err(LoadError::TooManyBots { allowed });
     }
@@ -84,14 +84,14 @@ pub async fn run(arguments: LoadArguments) -> Result<LoadReport, LoadError> {
     }
     shared.set_phase(Phase::End);
     let left = async { while bots.join_next().await.is_some() {} };
-    // A bot that hangs would hold up everyone; its task ends with the set.
+    // Tasks of bots that hang are aborted when the set is dropped.
     let _ = tokio::time::timeout(LEAVE_DEADLINE, left).await;
     progress.finish();
-    Ok(LoadReport::new(&shared.arguments, &shared.measures(), played, cpu))
+    Ok(LoadReport::new(&shared.arguments, &shared.metrics(), played, cpu))
 }
 
-/// Lets all bots in, lets them play, and lets what is under way arrive. How long they played,
-/// and with how much processor time, is kept up to date meanwhile.
+/// Starts all bots, lets them play, and waits for messages in flight. Updates the played time and the CPU time
+/// meanwhile, so that they are valid after an interrupt.
 async fn play(
     shared: &Arc<Shared>,
     bots: &mut JoinSet<()>,
@@ -108,7 +108,7 @@ async fn play(
     }
     let deadline = Instant::now() + SETTLE_DEADLINE;
     while shared.settled() < count && Instant::now() < deadline {
-        tokio::time::sleep(LOOK_INTERVAL).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         progress.show(shared, shared.settled().into(), count.into());
     }
 
@@ -116,7 +116,7 @@ async fn play(
     let (began, cpu_before) = (Instant::now(), cpu_seconds(std::process::id()));
     let length = Duration::from_secs(shared.arguments.seconds);
     while *played < length && !bots.is_empty() {
-        tokio::time::sleep(LOOK_INTERVAL.min(length - *played)).await;
+        tokio::time::sleep(POLL_INTERVAL.min(length - *played)).await;
         *played = began.elapsed();
         *cpu = cpu_seconds(std::process::id()).zip(cpu_before).map(|(now, before)| now - before);
         progress.show(shared, played.as_millis() as u64, length.as_millis() as u64);

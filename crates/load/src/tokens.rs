@@ -1,4 +1,4 @@
-//! Where bots get their access tokens.
+//! Access tokens of bots.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,24 +10,24 @@ use uuid::Uuid;
 
 use crate::arguments::LoadArguments;
 
-/// How long a signed token is good: a bot shows it when it connects, and not later.
+/// Validity of a signed token. A bot needs it only to connect.
 const TOKEN_SECONDS: u64 = 3_600;
 
-/// The audience that the server asks for.
+/// Audience that the server requires.
 const AUDIENCE: &str = "aether";
 
-/// Where tokens come from.
-pub(crate) enum Tokens {
-    /// One for all.
+/// Source of access tokens.
+pub(crate) enum BotTokens {
+    /// One token for all bots.
     Fixed(Token),
-    /// Signed here, for an account of the bot's own.
+    /// Signed by the load tool, with an account per bot.
     Signed { key: EncodingKey, key_id: String },
-    /// The server makes a guest of each bot.
+    /// Guest tokens from the server.
     Guests,
 }
 
-impl Tokens {
-    /// What the arguments say; nothing if the key is malformed.
+impl BotTokens {
+    /// Creates the source from the arguments. `None` if the key is malformed.
     pub(crate) fn new(arguments: &LoadArguments) -> Option<Self> {
         if let Some(token) = &arguments.token {
             return Some(Self::Fixed(Token::new(token)));
@@ -36,23 +36,23 @@ impl Tokens {
             return Some(Self::Guests);
         };
         let (key_id, secret) = key.split_once(':').filter(|(id, secret)| !id.is_empty() && !secret.is_empty())?;
-        Some(Self::Signed { key: EncodingKey::from_secret(&from_hexadecimal(secret)?), key_id: key_id.to_owned() })
+        Some(Self::Signed { key: EncodingKey::from_secret(&decode_hex(secret)?), key_id: key_id.to_owned() })
     }
 
-    /// A token for a bot.
-    pub(crate) async fn take(&self, connector: &Connector, bot: u32) -> Result<Token, ConnectionError> {
+    /// Returns a token for a bot.
+    pub(crate) async fn token(&self, connector: &Connector, bot: u32) -> Result<Token, ConnectionError> {
         match self {
             Self::Fixed(token) => Ok(token.clone()),
             Self::Signed { key, key_id } => {
-                sign(key, key_id, bot).ok_or_else(|| ConnectionError::NoToken("it cannot be signed".to_owned()))
+                sign(key, key_id, bot).ok_or_else(|| ConnectionError::NoToken("the token cannot be signed".to_owned()))
             }
             Self::Guests => connector.guest_token().await,
         }
     }
 }
 
-/// A secret as the server's key files write it.
-fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
+/// Decodes a secret in the form of the server's key files.
+fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
     let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
     Some(digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect())

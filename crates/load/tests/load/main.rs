@@ -1,4 +1,4 @@
-//! Bots against a small server over real sockets.
+//! Bots connected to a small server over real sockets.
 
 mod server;
 
@@ -21,7 +21,7 @@ struct Program {
 async fn load(address: &str, arguments: &[&str]) -> LoadReport {
     let common = ["load", "--quiet", "--seconds", "1", "--address", address];
     let program = Program::parse_from([&common, arguments].concat());
-    run(program.load).await.expect("the arguments are good")
+    run(program.load).await.expect("valid arguments")
 }
 
 fn hello(room_type: &str) -> Hello {
@@ -30,11 +30,11 @@ fn hello(room_type: &str) -> Hello {
 }
 
 #[tokio::test]
-async fn a_client_talks_over_every_transport() {
+async fn a_client_sends_and_receives_over_every_transport() {
     let (_server, address) = Server::start().await;
-    let connector = Connector::new(&address.parse().expect("it is well-formed"));
+    let connector = Connector::new(&address.parse().expect("a valid address"));
     for transport in [TransportKind::WebSocket, TransportKind::WebTransport] {
-        let mut client = connector.connect(transport, &hello("relay")).await.expect("the server is there");
+        let mut client = connector.connect(transport, &hello("relay")).await.expect("the server accepts");
         assert!(matches!(client.next_message().await, Ok(ServerMessage::Welcome(_))), "{transport:?}");
 
         let ping = ClientMessage::Ping(Ping { client_time: ClientTime(77), tick: Tick(3) });
@@ -56,15 +56,15 @@ async fn a_client_talks_over_every_transport() {
 }
 
 #[tokio::test]
-async fn what_comes_with_the_end_is_heard_before_it() {
+async fn messages_before_a_close_are_received() {
     let (_server, address) = Server::start().await;
-    let connector = Connector::new(&address.parse().expect("it is well-formed"));
+    let connector = Connector::new(&address.parse().expect("a valid address"));
     for transport in [TransportKind::WebSocket, TransportKind::WebTransport] {
-        let mut client = connector.connect(transport, &hello("full")).await.expect("the server is there");
-        // By now everything that the server says has arrived.
+        let mut client = connector.connect(transport, &hello("full")).await.expect("the server accepts");
+        // By now all messages of the server have arrived.
         tokio::time::sleep(Duration::from_millis(200)).await;
-        let refusal = client.next_message().await;
-        assert!(matches!(refusal, Ok(ServerMessage::Error(_))), "{transport:?}: {refusal:?}");
+        let rejection = client.next_message().await;
+        assert!(matches!(rejection, Ok(ServerMessage::Error(_))), "{transport:?}: {rejection:?}");
         let error = client.next_message().await.expect_err("the server has closed");
         assert!(matches!(error, ConnectionError::Closed { code: Some(4000), .. }), "{transport:?}: {error:?}");
     }
@@ -73,10 +73,10 @@ async fn what_comes_with_the_end_is_heard_before_it() {
 #[tokio::test]
 async fn raw_bytes_reach_the_server_unframed() {
     let (_server, address) = Server::start().await;
-    let connector = Connector::new(&address.parse().expect("it is well-formed"));
-    let mut client = connector.open(TransportKind::WebSocket).await.expect("the server is there");
-    // An unmasked frame, which a server does not take.
-    client.send_raw(b"\x82\x00").await.expect("the server is there");
+    let connector = Connector::new(&address.parse().expect("a valid address"));
+    let mut client = connector.open(TransportKind::WebSocket).await.expect("the server accepts");
+    // An unmasked frame, which a server rejects.
+    client.send_raw(b"\x82\x00").await.expect("the server accepts");
     assert!(matches!(client.next_message().await, Err(ConnectionError::Closed { code: None, .. })));
 }
 
@@ -87,7 +87,7 @@ async fn bots_play_over_every_transport() {
     let report = load(&address, &arguments).await;
     assert!(report.all_stayed(), "{report}");
     assert!(server.inputs.load(Ordering::Relaxed) > 60, "{report}");
-    // A second at 20 Hz, with room for a machine that is busy with other tests.
+    // One second at 20 Hz, with tolerance for a busy machine.
     for (what, count) in [
         ("state packets", report.state_packets),
         ("staleness", report.staleness_ms.count),
@@ -116,14 +116,14 @@ async fn messages_between_bots_are_counted_and_timed() {
     let (_server, address) = Server::start().await;
     let report = load(&address, &["--bots", "6", "--per-room", "3", "--room-type", "relay"]).await;
     assert!(report.all_stayed(), "{report}");
-    // Six bots at 20 Hz for a second, two others in each room, with room at both ends.
+    // Six bots at 20 Hz for one second, two others in each room, with tolerance.
     assert!((120..=300).contains(&report.deliveries_expected), "{report}");
     assert_eq!((report.deliveries, report.delivery_ms.count), (report.deliveries_expected, report.deliveries));
     assert!(report.delivery_ms.p50 < 250.0, "{report}");
 }
 
 #[tokio::test]
-async fn bots_that_are_cut_off_come_back_as_themselves() {
+async fn disconnected_bots_resume_their_players() {
     let (_server, address) = Server::start().await;
     let report =
         load(&address, &["--bots", "4", "--churn-seconds", "1", "--seconds", "3", "--transport", "both"]).await;
@@ -132,7 +132,7 @@ async fn bots_that_are_cut_off_come_back_as_themselves() {
 }
 
 #[tokio::test]
-async fn a_bad_network_is_felt() {
+async fn simulated_latency_is_measured() {
     let (_server, address) = Server::start().await;
     let report = load(&address, &["--bots", "2", "--latency-ms", "60", "--transport", "both", "--seconds", "2"]).await;
     assert!(report.all_stayed(), "{report}");
@@ -145,16 +145,16 @@ async fn bots_that_fail_are_counted_by_reason() {
     let (_server, address) = Server::start().await;
     let report = load(&address, &["--bots", "3", "--room-type", "full"]).await;
     assert_eq!((report.connected, report.failures.get("room_full")), (0, Some(&3)), "{report}");
-    // The port was free a moment ago, and nobody listens there.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let nobody = format!("http://{}", free.local_addr().expect("it is bound"));
+    // A free port without a listener.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let nobody = format!("http://{}", free.local_addr().expect("a bound address"));
     drop(free);
     let report = load(&nobody, &["--bots", "2", "--token", "t"]).await;
     assert_eq!(report.failures.get("connection refused"), Some(&2), "{report}");
 }
 
 #[tokio::test]
-async fn the_servers_reason_for_closing_is_counted() {
+async fn close_reasons_are_counted() {
     let (_server, address) = Server::start().await;
     let report =
         load(&address, &["--bots", "2", "--room-type", "closing", "--seconds", "2", "--transport", "both"]).await;
@@ -162,16 +162,16 @@ async fn the_servers_reason_for_closing_is_counted() {
 }
 
 #[tokio::test]
-async fn other_machines_are_not_loaded() {
+async fn remote_servers_are_rejected_by_default() {
     let arguments = Program::parse_from(["load", "--address", "http://192.0.2.1:7350"]).load;
     assert!(matches!(run(arguments).await, Err(LoadError::Remote(_))));
 }
 
 #[tokio::test]
-async fn a_report_can_be_read_by_programs_and_people() {
+async fn a_report_is_json_or_text() {
     let (_server, address) = Server::start().await;
     let report = load(&address, &["--bots", "1"]).await;
-    let json: serde_json::Value = serde_json::from_str(&report.render(true)).expect("it is JSON");
+    let json: serde_json::Value = serde_json::from_str(&report.render(true)).expect("valid JSON");
     assert_eq!(json["connected"], 1);
     assert!(json["roundTripMs"]["p999"].is_number());
     assert!(json["received"]["bytesPerSecondPerBot"].is_number());

@@ -1,4 +1,4 @@
-//! As little of a server as bots can play on.
+//! Minimal server for bots.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -34,42 +34,42 @@ struct Ship {
     position: [f32; 2],
 }
 
-/// What a frame of either direction travels in: whether it is reliable, and its bytes.
+/// Frame with a flag that is true if it is reliable.
 type Frame = (bool, Vec<u8>);
 
-/// The server. It ends with the test's runtime.
+/// Server that ends with the test's runtime.
 #[derive(Default)]
 pub struct Server {
     players: AtomicU32,
     rooms: Mutex<BTreeMap<String, BTreeMap<u32, UnboundedSender<Frame>>>>,
     certificate_hash: String,
     webtransport_port: u16,
-    /// The inputs that came, all players together.
+    /// Number of received inputs.
     pub inputs: AtomicU32,
 }
 
 impl Server {
-    /// Starts one; its address comes with it.
+    /// Starts a server and returns it with its address.
     pub async fn start() -> (Arc<Self>, String) {
-        let identity = Identity::self_signed(["127.0.0.1"]).expect("it can be made");
+        let identity = Identity::self_signed(["127.0.0.1"]).expect("a certificate");
         let hash = identity.certificate_chain().as_slice()[0].hash();
         let config = ServerConfig::builder().with_bind_address(([127, 0, 0, 1], 0).into()).with_identity(identity);
-        let endpoint = Endpoint::server(config.build()).expect("a port is free");
-        let webtransport_port = endpoint.local_addr().expect("it is bound").port();
+        let endpoint = Endpoint::server(config.build()).expect("a free port");
+        let webtransport_port = endpoint.local_addr().expect("a bound address").port();
         let certificate_hash = BASE64.encode(hash.as_ref());
         let server = Arc::new(Self { certificate_hash, webtransport_port, ..Self::default() });
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-        let address = format!("http://{}", listener.local_addr().expect("it is bound"));
-        let own = Arc::clone(&server);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = format!("http://{}", listener.local_addr().expect("a bound address"));
+        let server_clone = Arc::clone(&server);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(Arc::clone(&own).serve(stream));
+                tokio::spawn(Arc::clone(&server_clone).serve(stream));
             }
         });
-        let own = Arc::clone(&server);
+        let server_clone = Arc::clone(&server);
         tokio::spawn(async move {
             loop {
-                tokio::spawn(Arc::clone(&own).serve_webtransport(endpoint.accept().await));
+                tokio::spawn(Arc::clone(&server_clone).serve_webtransport(endpoint.accept().await));
             }
         });
         (server, address)
@@ -82,7 +82,7 @@ impl Server {
                 return;
             }
         }
-        let head = String::from_utf8(head).expect("clients write text");
+        let head = String::from_utf8(head).expect("a request in UTF-8");
         let body = match head.split(' ').nth(1) {
             Some("/rt") => return self.serve_websocket(stream, &head).await,
             Some("/api/guest") => r#"{"token":"guest","role":"player","user":"x","expiresAt":1}"#.to_owned(),
@@ -96,21 +96,21 @@ impl Server {
     }
 
     async fn serve_websocket(self: Arc<Self>, mut stream: TcpStream, head: &str) {
-        let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).expect("there is a key");
+        let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).expect("a WebSocket key");
         let answer = format!(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
              Sec-WebSocket-Accept: {}\r\nSec-WebSocket-Protocol: aether.v2.protobuf\r\n\r\n",
             accept_key(key)
         );
-        let mut opening = answer.into_bytes();
-        // Nothing is said before the client has answered this, so a client that does not fails every test.
-        frame_bytes(&mut opening, Opcode::Ping, b"there?");
-        if stream.write_all(&opening).await.is_err() {
+        let mut response = answer.into_bytes();
+        // The server sends nothing before the pong, so a client that does not answer pings fails every test.
+        frame_bytes(&mut response, Opcode::Ping, b"there?");
+        if stream.write_all(&response).await.is_err() {
             return;
         }
         let (arrive, incoming) = unbounded_channel();
         let (send, mut outgoing) = unbounded_channel::<Frame>();
-        tokio::spawn(self.converse(incoming, send));
+        tokio::spawn(self.run_session(incoming, send));
         let mut decoder = Decoder::new(Role::Server, 8_192);
         let mut bytes = vec![0; 8_192];
         let mut answered = false;
@@ -149,7 +149,7 @@ impl Server {
         let Ok((mut write, mut read)) = connection.accept_bi().await else { return };
         let (arrive, incoming) = unbounded_channel();
         let (send, mut outgoing) = unbounded_channel::<Frame>();
-        tokio::spawn(self.converse(incoming, send));
+        tokio::spawn(self.run_session(incoming, send));
         let mut stream = Vec::new();
         let mut bytes = [0; 4_096];
         loop {
@@ -183,19 +183,19 @@ impl Server {
         }
     }
 
-    async fn converse(self: Arc<Self>, mut incoming: UnboundedReceiver<Vec<u8>>, send: UnboundedSender<Frame>) {
+    async fn run_session(self: Arc<Self>, mut incoming: UnboundedReceiver<Vec<u8>>, send: UnboundedSender<Frame>) {
         let Some(Ok(ClientMessage::Hello(hello))) = incoming.recv().await.map(|frame| ClientMessage::decode(&frame))
         else {
             return;
         };
         let Ok((player, room)) = self.admit(&hello) else {
             let notice = ErrorNotice { code: ErrorCode::RoomFull, message: "full".into(), fatal: true };
-            return say(&send, true, &ServerMessage::Error(notice));
+            return send_message(&send, true, &ServerMessage::Error(notice));
         };
-        say(&send, true, &ServerMessage::Welcome(welcome(player, &room)));
-        self.rooms.lock().expect("no test panics in it").entry(room.clone()).or_default().insert(player, send.clone());
-        self.talk(player, &room, &mut incoming, &send).await;
-        self.rooms.lock().expect("no test panics in it").entry(room).or_default().remove(&player);
+        send_message(&send, true, &ServerMessage::Welcome(welcome(player, &room)));
+        self.rooms.lock().expect("not poisoned").entry(room.clone()).or_default().insert(player, send.clone());
+        self.handle_messages(player, &room, &mut incoming, &send).await;
+        self.rooms.lock().expect("not poisoned").entry(room).or_default().remove(&player);
     }
 
     fn admit(&self, hello: &Hello) -> Result<(u32, String), ()> {
@@ -211,7 +211,7 @@ impl Server {
         Ok((self.players.fetch_add(1, Ordering::Relaxed) + 1, room))
     }
 
-    async fn talk(
+    async fn handle_messages(
         &self,
         player: u32,
         room: &str,
@@ -231,11 +231,11 @@ impl Server {
                     tick += 1;
                     if room.starts_with("closing") && tick == 5 {
                         let reason = CloseReason::Kicked;
-                        return say(send, true, &ServerMessage::Closing(Closing { reason, ..Closing::default() }));
+                        return send_message(send, true, &ServerMessage::Closing(Closing { reason, ..Closing::default() }));
                     }
                     if !room.starts_with("relay") {
                         let mut frame = Vec::new();
-                        encode_state_packet(&state_packet(tick, input_ack), &mut frame).expect("it fits");
+                        encode_state_packet(&state_packet(tick, input_ack), &mut frame).expect("the packet fits");
                         let _ = send.send((false, frame));
                     }
                     continue;
@@ -245,18 +245,20 @@ impl Server {
                 Ok(ClientMessage::Ping(ping)) => {
                     let (client_time, tick) = (ping.client_time, ping.tick);
                     let pong = Pong { client_time, tick, server_tick: tick, hold_us: 5 };
-                    say(send, false, &ServerMessage::Pong(pong));
+                    send_message(send, false, &ServerMessage::Pong(pong));
                 }
                 Ok(ClientMessage::Inputs(inputs)) => {
                     self.inputs.fetch_add(1, Ordering::Relaxed);
-                    input_ack = inputs.iter().last().expect("there is one at least").0.0;
+                    input_ack = inputs.iter().last().expect("at least one input").0.0;
                 }
-                Ok(ClientMessage::SchemaRequest) => say(send, true, &ServerMessage::Schema(schema().to_bytes())),
+                Ok(ClientMessage::SchemaRequest) => {
+                    send_message(send, true, &ServerMessage::Schema(schema().to_bytes()))
+                }
                 Ok(ClientMessage::Game(message)) => {
                     let event = Event { tick: Tick(tick), sender: Some(PlayerId(player)), body: message.body };
-                    let rooms = self.rooms.lock().expect("no test panics in it");
+                    let rooms = self.rooms.lock().expect("not poisoned");
                     for (_, other) in rooms[room].iter().filter(|(other, _)| **other != player) {
-                        say(other, true, &ServerMessage::Event(event.clone()));
+                        send_message(other, true, &ServerMessage::Event(event.clone()));
                     }
                 }
                 Ok(ClientMessage::Leave) | Err(_) => return,
@@ -282,7 +284,7 @@ fn welcome(player: u32, room: &str) -> Welcome {
     }
 }
 
-/// A packet that says that nothing has changed.
+/// Packet without changes.
 fn state_packet(tick: u32, input_ack: u32) -> Vec<u8> {
     let mut packet = tick.to_le_bytes().to_vec();
     packet.extend_from_slice(&(tick as u16).to_le_bytes());
@@ -291,13 +293,13 @@ fn state_packet(tick: u32, input_ack: u32) -> Vec<u8> {
     packet
 }
 
-fn say(send: &UnboundedSender<Frame>, reliable: bool, message: &ServerMessage) {
+fn send_message(send: &UnboundedSender<Frame>, reliable: bool, message: &ServerMessage) {
     let mut frame = Vec::new();
-    message.encode(&mut frame).expect("it can be written");
+    message.encode(&mut frame).expect("the message can be encoded");
     let _ = send.send((reliable, frame));
 }
 
-/// A length on the stream; the messages of the tests are shorter than 2^14 bytes.
+/// Length prefix of a message shorter than 2^14 bytes.
 fn prefix(length: usize) -> Vec<u8> {
     if length < 0x80 { vec![length as u8] } else { vec![length as u8 | 0x80, (length >> 7) as u8] }
 }

@@ -1,10 +1,10 @@
-//! Requests of the client API: how many a second, with server and database together on one core.
+//! Requests of the client API per second, with server and database on one core.
 //!
-//! Each of 50 connections sends a request, waits for its answer, and sends the next. Every request is of the kind a game
-//! makes, with the account, key or board that is next in turn, so nothing is answered from a row that is always the same.
+//! Each of 50 connections sends a request, waits for its answer, and sends the next. Requests rotate over accounts,
+//! keys and leaderboards, so that answers do not come from a single row.
 
 use crate::child::{self, Server};
-use crate::figure::{Times, judge};
+use crate::result::{Times, print_result};
 use crate::{Length, Outcome};
 use aether_testkit_postgres::Cluster;
 use base64::Engine as _;
@@ -20,13 +20,13 @@ use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
 const CONNECTIONS: usize = 50;
-/// Accounts that log in, write and read.
+/// Number of accounts that log in, write and read.
 const ACCOUNTS: usize = 1_000;
-/// Bytes of an answer at most.
+/// Largest answer.
 const ANSWER_BYTES_MAX: usize = 65_536;
 
-/// A kind of request: its name, what Nakama does of it a second on PostgreSQL on a machine like this, and how many times
-/// that is the aim on SQLite and on PostgreSQL.
+/// Kind of request: its name, the requests per second of Nakama on PostgreSQL on a similar machine, and the aims on
+/// SQLite and PostgreSQL as multiples of it.
 struct Kind {
     name: &'static str,
     peer: f64,
@@ -98,12 +98,12 @@ const KINDS: [Kind; 7] = [
     },
 ];
 
-/// Who there is to ask for.
+/// Accounts of the benchmark.
 #[derive(Default)]
 struct Setting {
     /// Token and user id of each account.
     accounts: Vec<(String, String)>,
-    /// Tells apart the new accounts of several runs.
+    /// Distinguishes the new accounts of different runs.
     fresh: u32,
 }
 
@@ -117,7 +117,7 @@ impl Setting {
     }
 }
 
-/// What a kind of request came to.
+/// Result of a kind of request.
 struct Measured {
     per_second: f64,
     times: Times,
@@ -130,7 +130,7 @@ pub fn run(length: Length) -> Outcome {
     let mut worst = measure(&runtime, "sqlite", &[], length)?;
     let folder = std::env::temp_dir().join(format!("aether-bench-postgres-{}", std::process::id()));
     match Cluster::create(&folder) {
-        Err(trouble) => println!("PostgreSQL is left out: {trouble}"),
+        Err(error) => println!("PostgreSQL is skipped: {error}"),
         Ok(mut cluster) => {
             cluster.start()?;
             let process = cluster.process().ok_or("PostgreSQL has no process")?;
@@ -141,11 +141,11 @@ pub fn run(length: Length) -> Outcome {
             worst = worst.min(outcome?);
         }
     }
-    judge("api", worst, "of its aim, the kind that is furthest from it", "1 or more", worst >= 1.0);
+    print_result("api", worst, "of the aim, worst kind", "1 or more", worst >= 1.0);
     Ok(())
 }
 
-/// Measures all kinds of requests; returns what the worst of them reaches of its aim.
+/// Measures all kinds of requests. Returns the lowest ratio of result to aim.
 fn measure(
     runtime: &tokio::runtime::Runtime,
     database: &'static str,
@@ -171,10 +171,10 @@ fn measure(
     Ok(worst)
 }
 
-/// Prints what was measured; returns what that is of the aim.
+/// Prints a result. Returns its ratio to the aim.
 fn report(kind: &Kind, database: &str, measured: Measured, own_share: f64) -> f64 {
     println!(
-        "  {}: {:.0} a second, p50 {:.2} ms, p99 {:.2} ms, server process {:.0} % of a core, load {:.0} %, {} failed",
+        "  {}: {:.0} per second, p50 {:.2} ms, p99 {:.2} ms, server process {:.0} % of a core, load {:.0} %, {} failed",
         kind.name,
         measured.per_second,
         measured.times.percentile_ms(50.0),
@@ -186,11 +186,17 @@ fn report(kind: &Kind, database: &str, measured: Measured, own_share: f64) -> f6
     let factor = if database == "sqlite" { kind.sqlite } else { kind.postgres };
     let aim = kind.peer * factor;
     let met = measured.per_second >= aim && measured.failures == 0;
-    judge(&format!("api-{}-{database}", kind.name), measured.per_second, "a second", &format!("{aim:.0} or more"), met);
+    print_result(
+        &format!("api-{}-{database}", kind.name),
+        measured.per_second,
+        "per second",
+        &format!("{aim:.0} or more"),
+        met,
+    );
     if measured.failures > 0 { 0.0 } else { measured.per_second / aim }
 }
 
-/// Makes the accounts, and gives each the objects that are read later.
+/// Creates the accounts.
 async fn sign_up(address: SocketAddr) -> Outcome<Setting> {
     let mut connection = Connection::open(address).await?;
     let mut setting = Setting { fresh: std::process::id(), ..Setting::default() };
@@ -198,26 +204,26 @@ async fn sign_up(address: SocketAddr) -> Outcome<Setting> {
         let answer = connection.ask(&login(&format!("bench-device-{number:06}"), "true")).await?;
         if answer.0 != 200 {
             return Err(
-                format!("an account could not be made: {} {}", answer.0, String::from_utf8_lossy(answer.1)).into()
+                format!("an account could not be created: {} {}", answer.0, String::from_utf8_lossy(answer.1)).into()
             );
         }
         let session: Value = serde_json::from_slice(answer.1)?;
-        let token = session["token"].as_str().ok_or("there is no token")?.to_owned();
+        let token = session["token"].as_str().ok_or("the answer contains no token")?.to_owned();
         let user = user_of(&token)?;
         setting.accounts.push((token, user));
     }
     Ok(setting)
 }
 
-/// The user's id in a token.
+/// Reads the user id from a token.
 fn user_of(token: &str) -> Outcome<String> {
-    let claims = token.split('.').nth(1).ok_or("the token is none")?;
+    let claims = token.split('.').nth(1).ok_or("the token is malformed")?;
     let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(claims)?;
     let claims: Value = serde_json::from_slice(&claims)?;
     Ok(claims["uid"].as_str().ok_or("the token has no user")?.to_owned())
 }
 
-/// Asks by all connections for a while.
+/// Sends requests over all connections for a while.
 async fn load(
     address: SocketAddr,
     setting: Rc<Setting>,
@@ -259,7 +265,7 @@ async fn load(
         answered += task.await?;
     }
     let per_second = answered as f64 / began.elapsed().as_secs_f64();
-    let times = Rc::try_unwrap(times).map_err(|_| "a task still runs")?.into_inner();
+    let times = Rc::try_unwrap(times).map_err(|_| "a task is still running")?.into_inner();
     Ok(Measured { per_second, times, server_share: 0.0, failures: failures.get() })
 }
 
@@ -280,7 +286,7 @@ fn request(method: &str, path: &str, headers: &str, body: &str) -> String {
     )
 }
 
-/// A connection that is kept open.
+/// Keep-alive HTTP connection.
 struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -320,7 +326,7 @@ struct Head {
     body: Range<usize>,
 }
 
-/// Reads the head of an answer, once it is whole.
+/// Parses the head of an answer, once it is complete.
 fn parse(answer: &[u8]) -> Option<Head> {
     let start = answer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let head = std::str::from_utf8(&answer[..start]).ok()?;

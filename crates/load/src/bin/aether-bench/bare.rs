@@ -1,5 +1,5 @@
-//! As little as can work: one thread, bare sockets, WebSocket frames, and no protocol. Nothing that does more can be
-//! cheaper, so these are the floor of what is measured.
+//! Minimal servers as baselines: one thread, sockets and WebSocket frames, no protocol. They show the least CPU time
+//! that a server needs.
 
 use crate::Outcome;
 use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, frame_bytes};
@@ -14,39 +14,39 @@ const READ_BYTES: usize = 65_536;
 const MESSAGE_BYTES_MAX: usize = 65_536;
 const CROWD_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The flags of the bare relay.
+/// Arguments of the minimal relay.
 #[derive(clap::Args)]
 pub struct BareRelayArguments {
-    /// How many clients share a room, in the order in which they come
+    /// Number of clients per room, in the order of their connections
     #[arg(long, default_value_t = 10)]
     per_room: usize,
-    /// Writes so often; without it every delivery is a write
+    /// Interval of writes in milliseconds. Default: one write per delivery
     #[arg(long)]
     flush_ms: Option<u64>,
 }
 
-/// The flags of the bare crowd.
+/// Arguments of the minimal crowd server.
 #[derive(clap::Args)]
 pub struct BareCrowdArguments {
-    /// Bytes of a snapshot
+    /// Size of a snapshot in bytes
     #[arg(long)]
     bytes: usize,
 }
 
-/// Passes every message on to the others of its room.
+/// Relays every message to the other clients of its room.
 pub fn relay(arguments: BareRelayArguments) -> Outcome {
     rlimit::increase_nofile_limit(u64::MAX)?;
     let mut sockets = Sockets::new()?;
     let flush = arguments.flush_ms.map(Duration::from_millis);
     let mut next_flush = flush.map(|flush| Instant::now() + flush);
-    let mut said: Vec<(usize, Vec<u8>)> = Vec::new();
+    let mut messages: Vec<(usize, Vec<u8>)> = Vec::new();
     loop {
         sockets.poll(next_flush, &mut |client, message| {
             let mut frame = Vec::with_capacity(message.len() + 4);
             frame_bytes(&mut frame, Opcode::Binary, message);
-            said.push((client, frame));
+            messages.push((client, frame));
         })?;
-        for (client, frame) in said.drain(..) {
+        for (client, frame) in messages.drain(..) {
             let first = client - client % arguments.per_room;
             for other in (first..first + arguments.per_room).filter(|&other| other != client) {
                 match flush {
@@ -64,7 +64,7 @@ pub fn relay(arguments: BareRelayArguments) -> Outcome {
     }
 }
 
-/// Reads what comes and sends everyone the same bytes.
+/// Reads inputs and sends the same bytes to all clients.
 pub fn crowd(arguments: BareCrowdArguments) -> Outcome {
     rlimit::increase_nofile_limit(u64::MAX)?;
     let mut sockets = Sockets::new()?;
@@ -94,7 +94,7 @@ struct Sockets {
 struct Peer {
     stream: TcpStream,
     decoder: Decoder,
-    /// The request until it is answered.
+    /// Upgrade request, until it is answered.
     request: Option<Vec<u8>>,
     out: Vec<u8>,
 }
@@ -136,7 +136,7 @@ impl Sockets {
         }
     }
 
-    /// Writes at once. What the system does not take is lost, and seen as a loss by the load.
+    /// Writes at once. Bytes that the operating system does not accept are lost, which the load counts.
     fn write(&mut self, client: usize, bytes: &[u8]) {
         if let Some(peer) = self.peers.get_mut(client) {
             let _ = peer.stream.write(bytes);

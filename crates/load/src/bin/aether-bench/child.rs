@@ -1,4 +1,4 @@
-//! The server as a process of its own, on a core of its own.
+//! Server as a separate process on its own core.
 
 use crate::Outcome;
 use aether_server::keys::KeyRing;
@@ -11,20 +11,20 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
-/// The server refuses variables of its own that it does not know.
+/// Variables with this prefix are removed, because the server rejects unknown ones.
 const ENVIRONMENT_PREFIX: &str = "AETHER_";
-/// Long enough for every benchmark.
+/// Validity of tokens, longer than any benchmark.
 const TOKEN_SECONDS: u32 = 86_400;
 
-/// A server that runs; it ends with this.
+/// Running server process. Dropping it ends the process.
 pub struct Server {
     process: Child,
-    /// Kept open, so that the server may still write to it.
+    /// Held open, so that the server can write to it.
     _output: BufReader<ChildStdout>,
     folder: PathBuf,
-    /// Where WebSockets are.
+    /// Address of the HTTP listener.
     pub http: SocketAddr,
-    /// Where the metrics are, if it has some.
+    /// Address of the admin listener, if there is one.
     pub admin: Option<SocketAddr>,
 }
 
@@ -43,7 +43,7 @@ impl Server {
         Server::serve(&std::env::current_exe()?, settings)
     }
 
-    /// Starts one of the bare loops of this program.
+    /// Starts one of the minimal servers of this program.
     pub fn bare(arguments: &[String]) -> Outcome<Server> {
         Server::start(&std::env::current_exe()?, arguments, scratch_folder())
     }
@@ -75,14 +75,14 @@ impl Server {
         let mut output = output.ok_or("the server has no output")?;
         let mut line = String::new();
         output.read_line(&mut line)?;
-        let listening: serde_json::Value =
-            serde_json::from_str(&line).map_err(|_| format!("the server did not start; it said {:?}", line.trim()))?;
+        let listening: serde_json::Value = serde_json::from_str(&line)
+            .map_err(|_| format!("the server did not start; its output: {:?}", line.trim()))?;
         let address = |name: &str| listening["listening"][name].as_str().and_then(|text| text.parse().ok());
-        let http = address("http").ok_or("the server did not say where it is")?;
+        let http = address("http").ok_or("the server did not report its HTTP address")?;
         Ok(Server { process, _output: output, folder, http, admin: address("admin") })
     }
 
-    /// Access tokens for so many accounts.
+    /// Signs access tokens for `count` accounts.
     pub fn tokens(&self, count: usize) -> Outcome<Vec<String>> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         let tokens = Tokens::new(KeyRing::open(&self.folder, now)?, "aether");
@@ -90,19 +90,19 @@ impl Server {
         Ok((0..count).map(|number| tokens.sign(&claims(number))).collect())
     }
 
-    /// Processor time so far, in seconds.
+    /// CPU time in seconds.
     pub fn cpu_seconds(&self) -> Outcome<f64> {
         cpu_seconds(self.process.id())
     }
 
-    /// Memory that it has resident, in bytes.
+    /// Resident memory in bytes.
     pub fn memory_bytes(&self) -> Outcome<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("there is no VmRSS")?;
         Ok(line.trim().trim_end_matches("kB").trim().parse::<u64>()? * 1_024)
     }
 
-    /// Asks it to end, and tells how it did.
+    /// Stops the server and returns its exit status.
     pub fn stop(mut self) -> Outcome<std::process::ExitStatus> {
         let id = rustix::process::Pid::from_child(&self.process);
         rustix::process::kill_process(id, rustix::process::Signal::TERM)?;
@@ -112,35 +112,35 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it is gone.
+        // Fails if the process has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-/// The processor time of this process so far, in seconds.
+/// CPU time of this process in seconds.
 pub fn own_cpu_seconds() -> Outcome<f64> {
     cpu_seconds(std::process::id())
 }
 
-/// Keeps this thread, and those that it starts, on the core of the load.
+/// Pins this thread, and those that it starts, to the core of the load.
 pub fn pin_load() -> Outcome {
     let mut set = CpuSet::new();
     set.set(cores().1);
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Keeps another process, and those that it starts, on the core of the server.
+/// Pins another process, and those that it starts, to the core of the server.
 pub fn pin_to_server(process: u32) -> Outcome {
     let core = cores().0.to_string();
     let arguments = ["--all-tasks", "--cpu-list", "--pid", &core, &process.to_string()];
     let status = Command::new("taskset").args(arguments).stdout(Stdio::null()).status()?;
-    if status.success() { Ok(()) } else { Err("taskset could not place the database".into()) }
+    if status.success() { Ok(()) } else { Err("taskset could not pin the database".into()) }
 }
 
-/// The core of the server and that of the load: the first and the last that this process may use. The first call counts,
-/// because the load is pinned later.
+/// Cores of the server and of the load: the first and the last that this process may use. Computed once, because the
+/// load is pinned later.
 fn cores() -> (usize, usize) {
     static CORES: std::sync::OnceLock<(usize, usize)> = std::sync::OnceLock::new();
     *CORES.get_or_init(|| {
@@ -149,14 +149,14 @@ fn cores() -> (usize, usize) {
         let first = usable.next().unwrap_or(0);
         let last = usable.next_back().unwrap_or(first);
         if first == last {
-            println!("There is only one core: server and load share it, so the figures mean little.");
+            println!("Only one core: server and load share it, so the results mean little.");
         }
         (first, last)
     })
 }
 
 fn cpu_seconds(process: u32) -> Outcome<f64> {
-    aether_load::cpu_seconds(process).ok_or_else(|| "/proc does not tell the time of a process".into())
+    aether_load::cpu_seconds(process).ok_or_else(|| "/proc does not report the CPU time of a process".into())
 }
 
 fn scratch_folder() -> PathBuf {

@@ -1,8 +1,8 @@
-//! Many clients who are in and say nothing: what each of them takes of the server's memory.
+//! Memory of the server per idle client.
 
 use crate::child::Server;
-use crate::figure::judge;
-use crate::swarm::{Newcomer, Swarm};
+use crate::result::print_result;
+use crate::swarm::{JoiningClient, Swarm};
 use crate::{Length, Outcome};
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,17 @@ const KILOBYTES_MAX: f64 = 20.0;
 
 pub fn run(length: Length) -> Outcome {
     let clients = length.pick(CLIENTS, 300);
-    println!("{clients} WebSockets, joined and quiet, no TLS, each with an account of its own.");
+    println!("{clients} idle WebSocket clients, no TLS, each with its own account.");
     let relay = memory("relay", clients, length)?;
-    println!("in relay rooms of {PER_ROOM}: {relay:.1} kB each");
+    println!("relay rooms of {PER_ROOM}: {relay:.1} kB each");
     let sandbox = memory("sandbox", clients, length)?;
-    println!("in rooms of the sandbox of {PER_ROOM}, each with a ship that stands still: {sandbox:.1} kB each");
-    judge("connections-relay", relay, "kB each", "20 kB or less", relay <= KILOBYTES_MAX);
-    judge("connections", sandbox, "kB each", "20 kB or less", sandbox <= KILOBYTES_MAX);
+    println!("sandbox rooms of {PER_ROOM}, each client with a resting ship: {sandbox:.1} kB each");
+    print_result("connections-relay", relay, "kB each", "20 kB or less", relay <= KILOBYTES_MAX);
+    print_result("connections", sandbox, "kB each", "20 kB or less", sandbox <= KILOBYTES_MAX);
     Ok(())
 }
 
-/// Kilobytes that a client in a room of this type takes.
+/// Kilobytes per client in a room of this type.
 fn memory(room_type: &str, clients: usize, length: Length) -> Outcome<f64> {
     let settings = [
         format!("connections.max={}", CLIENTS + 100),
@@ -33,10 +33,10 @@ fn memory(room_type: &str, clients: usize, length: Length) -> Outcome<f64> {
     let tokens = server.tokens(clients)?;
     let before = server.memory_bytes()?;
     let mut swarm = Swarm::new()?;
-    let newcomer = |(number, token): (usize, &String)| {
-        Newcomer::new(token, room_type, Some(format!("room-{}", number / PER_ROOM)))
+    let client = |(number, token): (usize, &String)| {
+        JoiningClient::new(token, room_type, Some(format!("room-{}", number / PER_ROOM)))
     };
-    swarm.join(server.http, tokens.iter().enumerate().map(newcomer).collect())?;
+    swarm.join(server.http, tokens.iter().enumerate().map(client).collect())?;
     let end = Instant::now() + Duration::from_millis(length.pick(3_000, 500));
     while Instant::now() < end {
         swarm.poll(end, &mut |_, _| {})?;

@@ -1,9 +1,9 @@
-//! Many players in one room who all see each other: what that costs beyond the sockets.
+//! Many players in one room with full visibility: CPU time beyond that of the sockets.
 
 use crate::child::{self, Server};
-use crate::figure::judge;
 use crate::games::{CROWD, CROWD_HZ, CROWD_MAX, CROWD_NEAREST, NEAREST_MAX, Steps, Walker};
-use crate::swarm::{Beat, Newcomer, Swarm, encoded};
+use crate::result::print_result;
+use crate::swarm::{JoiningClient, SendSchedule, Swarm, encoded};
 use crate::{Length, Outcome};
 use aether_bits::Random;
 use aether_bits::{BitWriter, Replicate};
@@ -13,82 +13,95 @@ use aether_wire::{
 };
 use std::time::{Duration, Instant};
 
-/// Players who are there, in the full form: as many as the room takes.
+/// Number of players in a full run: as many as the room accepts.
 const PLAYERS: usize = CROWD_MAX;
-/// A player goes on as before for so many inputs, about.
-const HELD_FOR: u32 = 8;
+/// Mean number of equal inputs in a row.
+const INPUTS_HELD: u32 = 8;
 const POINTS_ABOVE_MAX: f64 = 8.0;
 const KILOBYTES_MAX: f64 = 60.0;
 const KILOBYTES_NEAREST_MAX: f64 = 10.0;
 
-/// What a run came to.
+/// Result of a run.
 struct Measured {
-    /// Shares of a core, in percent.
+    /// CPU time in percent of a core.
     server: f64,
     load: f64,
-    /// Per client and second, frames and all.
+    /// Per client and second, with framing.
     bytes: f64,
     /// Per client and second.
     messages: f64,
 }
 
-/// How a room looks to its first client, who follows it as a player's program would.
+/// View of the first client, which applies all state like a real client.
 #[derive(Default)]
-struct Sight {
+struct FirstClient {
     mirror: Option<Mirror>,
     snapshots: u64,
     updates: u64,
-    unreadable: u64,
+    undecodable: u64,
 }
 
 pub fn run(length: Length) -> Outcome {
     let players = length.pick(PLAYERS, 50);
-    println!("{players} players in one room, inputs and state {CROWD_HZ} times a second, over WebSocket.");
-    println!("Everyone moves all the time: position at 1 cm, velocity at 1 cm/s, 8-bit heading.");
+    println!("{players} players in one room, inputs and state {CROWD_HZ} times per second, over WebSocket.");
+    println!("All players move all the time: position at 1 cm, velocity at 1 cm/s, 8-bit heading.");
     println!("\n                     server   load   kB/s per client   messages/s");
-    let (everyone, sight) = play(CROWD, players, length)?;
-    show("everyone visible", &everyone);
-    sight.check(players)?;
+    let (everyone, first_client) = play(CROWD, players, length)?;
+    show("all visible", &everyone);
+    first_client.check(players)?;
     let snapshot = everyone.bytes / f64::from(CROWD_HZ);
     let bare = Server::bare(&["bare-crowd".to_owned(), format!("--bytes={snapshot:.0}")])?;
-    let mut nothing = Sight::default();
-    let bare = measure(&mut filled(&bare, None, players, &mut nothing)?, &bare, length, &mut nothing)?;
-    show("bare loop", &bare);
+    let mut nothing = FirstClient::default();
+    let bare = measure(&mut connect_players(&bare, None, players, &mut nothing)?, &bare, length, &mut nothing)?;
+    show("minimal server", &bare);
     let (nearest, _) = play(CROWD_NEAREST, players, length)?;
     show(&format!("nearest {NEAREST_MAX} visible"), &nearest);
     let above = everyone.server - bare.server;
     let (kilobytes, kilobytes_nearest) = (everyone.bytes / 1e3, nearest.bytes / 1e3);
-    judge("crowd-bytes", kilobytes, "kB/s", "under 60 kB/s", kilobytes < KILOBYTES_MAX);
+    print_result("crowd-bytes", kilobytes, "kB/s", "under 60 kB/s", kilobytes < KILOBYTES_MAX);
     let met = kilobytes_nearest < KILOBYTES_NEAREST_MAX;
-    judge("crowd-nearest-bytes", kilobytes_nearest, "kB/s", "under 10 kB/s", met);
-    judge("crowd", above, "points above the bare loop", "8 points of one core or less", above <= POINTS_ABOVE_MAX);
+    print_result("crowd-nearest-bytes", kilobytes_nearest, "kB/s", "under 10 kB/s", met);
+    print_result(
+        "crowd",
+        above,
+        "points above the minimal server",
+        "8 points of one core or less",
+        above <= POINTS_ABOVE_MAX,
+    );
     Ok(())
 }
 
-fn play(room_type: &str, players: usize, length: Length) -> Outcome<(Measured, Sight)> {
+fn play(room_type: &str, players: usize, length: Length) -> Outcome<(Measured, FirstClient)> {
     let server = Server::games(&["webtransport.enabled=false".to_owned()])?;
-    let mut sight = Sight::default();
-    let mut swarm = filled(&server, Some(room_type), players, &mut sight)?;
-    let measured = measure(&mut swarm, &server, length, &mut sight)?;
-    Ok((measured, sight))
+    let mut first_client = FirstClient::default();
+    let mut swarm = connect_players(&server, Some(room_type), players, &mut first_client)?;
+    let measured = measure(&mut swarm, &server, length, &mut first_client)?;
+    Ok((measured, first_client))
 }
 
-/// Players who are in the room, or on the bare loop.
-fn filled(server: &Server, room_type: Option<&str>, players: usize, sight: &mut Sight) -> Outcome<Swarm> {
-    let newcomers = match room_type {
-        None => (0..players).map(|_| Newcomer { hello: None }).collect(),
-        Some(room_type) => server.tokens(players)?.iter().map(|token| Newcomer::new(token, room_type, None)).collect(),
+/// Connects players to a room, or to the minimal server.
+fn connect_players(
+    server: &Server,
+    room_type: Option<&str>,
+    players: usize,
+    first_client: &mut FirstClient,
+) -> Outcome<Swarm> {
+    let joining = match room_type {
+        None => (0..players).map(|_| JoiningClient { hello: None }).collect(),
+        Some(room_type) => {
+            server.tokens(players)?.iter().map(|token| JoiningClient::new(token, room_type, None)).collect()
+        }
     };
     let mut swarm = Swarm::new()?;
-    swarm.join_and_hear(server.http, newcomers, &mut |client, message| sight.take(client, message))?;
+    swarm.join_with(server.http, joining, &mut |client, message| first_client.take(client, message))?;
     Ok(swarm)
 }
 
-fn measure(swarm: &mut Swarm, server: &Server, length: Length, sight: &mut Sight) -> Outcome<Measured> {
+fn measure(swarm: &mut Swarm, server: &Server, length: Length, first_client: &mut FirstClient) -> Outcome<Measured> {
     let clients = swarm.len();
     let settle = Instant::now() + Duration::from_millis(length.pick(2_000, 300));
     let mut random = Random::new(1);
-    let mut beat = Beat::new(CROWD_HZ, clients);
+    let mut schedule = SendSchedule::new(CROWD_HZ, clients);
     let mut messages = 0_u64;
     let mut turns = vec![0; clients];
     let mut began = None;
@@ -96,19 +109,19 @@ fn measure(swarm: &mut Swarm, server: &Server, length: Length, sight: &mut Sight
         if began.is_none() && Instant::now() >= settle {
             began = Some((Instant::now(), server.cpu_seconds()?, child::own_cpu_seconds()?, swarm.bytes_in));
             messages = 0;
-            *sight = Sight { mirror: sight.mirror.take(), ..Sight::default() };
+            *first_client = FirstClient { mirror: first_client.mirror.take(), ..FirstClient::default() };
         }
-        while let Some((number, _)) = beat.due(Instant::now()) {
+        while let Some((number, _)) = schedule.due(Instant::now()) {
             let client = (number % clients as u64) as usize;
-            if random.below(HELD_FOR) == 0 {
+            if random.below(INPUTS_HELD) == 0 {
                 turns[client] = random.below(3) as i32 - 1;
             }
             let seq = InputSeq((number / clients as u64) as u32 + 1);
             swarm.send(client, &encoded(&step(seq, turns[client]))?);
         }
-        swarm.poll(beat.next(), &mut |client, message| {
+        swarm.poll(schedule.next(), &mut |client, message| {
             messages += 1;
-            sight.take(client, message);
+            first_client.take(client, message);
         })?;
     }
     let (began, server_cpu, load_cpu, bytes) = began.ok_or("nothing was measured")?;
@@ -132,7 +145,7 @@ fn step(seq: InputSeq, turn: i32) -> ClientMessage {
     ClientMessage::Inputs(Inputs { first_seq: seq, payloads, ack: StateAck::NONE, view: ViewTick::default() })
 }
 
-impl Sight {
+impl FirstClient {
     fn take(&mut self, client: usize, message: &[u8]) {
         if client != 0 {
             return;
@@ -146,17 +159,17 @@ impl Sight {
                 self.snapshots += u64::from(applied.last);
                 self.updates += mirror.updated().len() as u64;
             }
-            Err(_) => self.unreadable += 1,
+            Err(_) => self.undecodable += 1,
         }
     }
 
-    /// Bytes count for nothing if they do not show everyone.
+    /// Checks that the first client has seen all players; otherwise the bytes are meaningless.
     fn check(&self, players: usize) -> Outcome {
         let seen = self.mirror.as_ref().map_or(0, |mirror| mirror.entities().count());
         let updates = self.updates as f64 / self.snapshots.max(1) as f64;
-        println!("  a client sees {seen} players, of whom {updates:.1} move with each snapshot");
-        if seen != players || self.unreadable > 0 || updates < players as f64 * 0.98 {
-            return Err(format!("{} packets were unreadable, or players were missing", self.unreadable).into());
+        println!("  a client sees {seen} players, {updates:.1} updates per snapshot");
+        if seen != players || self.undecodable > 0 || updates < players as f64 * 0.98 {
+            return Err(format!("{} packets could not be decoded, or players are missing", self.undecodable).into());
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The games of the benchmarks.
+//! Games of the benchmarks.
 
 use aether_bits::Replicate;
 use aether_engine::{Context, Game, GameSchemaBuilder, RoomSettings};
@@ -8,24 +8,24 @@ use aether_server::commands::serve::ServeArguments;
 use aether_wire::PlayerId;
 use std::process::ExitCode;
 
-/// How many a room of the crowd takes.
+/// Largest number of players in a crowd room.
 pub const CROWD_MAX: usize = 500;
-/// How many a player sees in the other kind of crowd.
+/// Number of visible players in the `crowd-nearest` type.
 pub const NEAREST_MAX: usize = 40;
 pub const CROWD_HZ: u32 = 20;
-/// The room type in which everyone sees everyone.
+/// Room type with full visibility.
 pub const CROWD: &str = "crowd";
-/// The room type in which one sees the nearest only.
+/// Room type in which players see only the nearest ones.
 pub const CROWD_NEAREST: &str = "crowd-nearest";
 
-/// Units a second.
+/// Speed in units per second.
 const SPEED: f32 = 10.0;
-/// Radians in a tick of turning.
+/// Turn rate in radians per tick.
 const TURN: f32 = 0.15;
-/// The square in which the crowd is; a player who comes to its border turns back.
+/// Half the side of the crowd's square. Players at the border turn back.
 const EDGE: f32 = 200.0;
 
-/// A player of the crowd.
+/// Player of the crowd.
 #[derive(Clone, Debug, Replicate)]
 #[replicate(channel = "movement", position = position)]
 pub struct Walker {
@@ -37,14 +37,14 @@ pub struct Walker {
     pub heading: f32,
 }
 
-/// What a player of the crowd does.
+/// Input of a player of the crowd.
 #[derive(Clone, Debug, Replicate)]
 pub struct Steps {
     #[replicate(range = -1..=1)]
     pub turn: i32,
 }
 
-/// Players who walk about, all the time.
+/// Game in which all players walk all the time.
 struct Crowd;
 
 impl Game for Crowd {
@@ -59,7 +59,7 @@ impl Game for Crowd {
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
         let position = [room.random.between(-EDGE, EDGE), room.random.between(-EDGE, EDGE)];
         let heading = room.random.between(-3.1, 3.1);
-        // A room that is full has refused the player before.
+        // Cannot fail: a full room rejects the player before.
         if let Ok(walker) = room.world.spawn(Walker { position, velocity: [0.0; 2], heading }) {
             room.possess(player, walker);
         }
@@ -81,7 +81,7 @@ impl Game for Crowd {
     fn tick(&mut self, room: &mut Context<'_>) {
         let seconds = room.seconds_per_tick();
         room.world.each_mut(|_, walker: &mut Walker| {
-            if walker.position.iter().any(|place| place.abs() > EDGE) {
+            if walker.position.iter().any(|coordinate| coordinate.abs() > EDGE) {
                 walker.heading = (-walker.position[1]).atan2(-walker.position[0]);
             }
             walker.velocity = [walker.heading.cos() * SPEED, walker.heading.sin() * SPEED];
@@ -92,7 +92,7 @@ impl Game for Crowd {
     }
 }
 
-/// Serves them.
+/// Starts a server with these games.
 pub fn serve(arguments: ServeArguments) -> ExitCode {
     let settings = RoomSettings {
         tick_hz: CROWD_HZ,
@@ -104,12 +104,12 @@ pub fn serve(arguments: ServeArguments) -> ExitCode {
         rings: Vec::new(),
         ..RoomSettings::default()
     };
-    let sight = aether_space::InterestSettings {
+    let interest = aether_space::InterestSettings {
         radius: 4.0 * EDGE,
         nearest_max: Some(NEAREST_MAX),
         ..aether_space::InterestSettings::default()
     };
-    let nearest = RoomSettings { interest: Some(sight), ..settings.clone() };
+    let nearest = RoomSettings { interest: Some(interest), ..settings.clone() };
     Server::new("aether-bench", env!("CARGO_PKG_VERSION"))
         .game(CROWD, settings, || Crowd)
         .game(CROWD_NEAREST, nearest, || Crowd)

@@ -1,13 +1,13 @@
-//! Benchmarks of a whole server over real sockets, and its soak. `cargo xtask bench` and `cargo xtask soak` start it.
+//! Benchmarks and soak test of a whole server over real sockets. Started by `cargo xtask bench` and `cargo xtask soak`.
 
 mod api;
 mod bare;
 mod child;
 mod connections;
 mod crowd;
-mod figure;
 mod games;
 mod relay;
+mod result;
 mod soak;
 mod spatial;
 mod swarm;
@@ -17,7 +17,7 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What a benchmark comes to; it prints its figures itself.
+/// Result of a benchmark, which prints its measurements itself.
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// Benchmarks of a whole server over real sockets.
@@ -30,40 +30,40 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Bench {
-    /// Rooms that pass messages on: time per delivery, and the most clients
+    /// Relay rooms: CPU time per delivery, and the largest number of clients
     Relay(relay::RelayArguments),
-    /// 500 players in one room who all see each other
+    /// 500 players in one room with full visibility
     Crowd(Length),
-    /// 300 players at 40 Hz: from an input to the state that contains it
+    /// 300 players at 40 Hz: time from an input to the state that includes it
     #[command(name = "spatial-300")]
     Spatial(Length),
-    /// 9,000 quiet connections: memory of each
+    /// 9,000 idle connections: memory per connection
     Connections(Length),
     /// Requests of the client API, on SQLite and on PostgreSQL
     Api(Length),
-    /// Bots that come and go, and whether the server stays as it was
+    /// Bots that join and leave: checks that memory and rooms do not grow
     Soak(soak::SoakArguments),
-    /// A server with the games of the benchmarks
+    /// Server with the games of the benchmarks
     #[command(hide = true)]
     Serve(aether_server::commands::serve::ServeArguments),
-    /// The least that can pass messages on, to compare with
+    /// Minimal relay as a baseline
     #[command(hide = true)]
     BareRelay(bare::BareRelayArguments),
-    /// The least that can send state to a crowd, to compare with
+    /// Minimal sender of state as a baseline
     #[command(hide = true)]
     BareCrowd(bare::BareCrowdArguments),
 }
 
-/// How long a benchmark measures.
+/// Duration of a benchmark.
 #[derive(clap::Args, Clone, Copy)]
 pub struct Length {
-    /// A quick form that shows that it works; its figures mean little
+    /// Runs briefly, only to show that the benchmark works
     #[arg(long)]
     short: bool,
 }
 
 impl Length {
-    /// The one time, or the other in the short form.
+    /// Returns `full`, or `short` in a short run.
     fn pick<T>(self, full: T, short: T) -> T {
         if self.short { short } else { full }
     }
@@ -78,11 +78,11 @@ fn main() -> ExitCode {
         Bench::Serve(arguments) => return games::serve(arguments),
         Bench::BareRelay(arguments) => bare::relay(arguments),
         Bench::BareCrowd(arguments) => bare::crowd(arguments),
-        Bench::Relay(arguments) => on_its_core(|| relay::run(arguments)),
-        Bench::Crowd(length) => on_its_core(|| crowd::run(length)),
-        Bench::Spatial(length) => on_its_core(|| spatial::run(length)),
-        Bench::Api(length) => on_its_core(|| api::run(length)),
-        Bench::Connections(length) => on_its_core(|| connections::run(length)),
+        Bench::Relay(arguments) => run_pinned(|| relay::run(arguments)),
+        Bench::Crowd(length) => run_pinned(|| crowd::run(length)),
+        Bench::Spatial(length) => run_pinned(|| spatial::run(length)),
+        Bench::Api(length) => run_pinned(|| api::run(length)),
+        Bench::Connections(length) => run_pinned(|| connections::run(length)),
         Bench::Soak(arguments) => soak::run(&arguments),
     };
     match outcome {
@@ -94,8 +94,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The load has a core of its own, so that it takes nothing from the server.
-fn on_its_core(run: impl FnOnce() -> Outcome) -> Outcome {
+/// Runs the load on its own core, so that it takes no CPU time from the server.
+fn run_pinned(run: impl FnOnce() -> Outcome) -> Outcome {
     rlimit::increase_nofile_limit(u64::MAX)?;
     child::pin_load()?;
     run()

@@ -1,4 +1,4 @@
-//! A server under bots that come and go: whether it stays as it was.
+//! Soak test: bots join and leave, while memory and rooms must not grow.
 
 use crate::Outcome;
 use crate::child::Server;
@@ -18,48 +18,48 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Memory may swing by so much around what it was.
+/// Allowed growth of memory.
 const GROWTH_SHARE_MAX: f64 = 0.10;
 const GROWTH_BYTES_MAX: f64 = 8e6;
-/// The server looks like this every so often; a short soak is looked at more often.
+/// Sample interval. A short soak test is sampled more often.
 const SAMPLE: Duration = Duration::from_secs(5);
 const SAMPLES_MIN: u32 = 12;
-/// How long rooms are kept that nobody is in, and players who lost the connection.
+/// Lifetime of empty rooms, and of players without a connection.
 const EMPTY_SECONDS: u64 = 2;
 const RESUME_SECONDS: u64 = 3;
-/// Beyond these two, so long may it take until nothing is left.
+/// Additional time until everything is removed.
 const EMPTY_GRACE: Duration = Duration::from_secs(10);
-/// How long a bot stays, at most.
+/// Longest stay of a bot.
 const STAY: Duration = Duration::from_secs(10);
-/// How long a server may take to answer a hello.
+/// Longest wait for the answer to a hello.
 const WELCOME_DEADLINE: Duration = Duration::from_secs(15);
 const PLAY_INTERVAL: Duration = Duration::from_millis(50);
-/// Rooms of each type that the bots ask for by label.
+/// Number of labels per room type.
 const LABELS: u32 = 8;
 
-/// The flags of the soak.
+/// Arguments of the soak test.
 #[derive(clap::Args)]
 pub struct SoakArguments {
-    /// For how long
+    /// Duration in minutes
     #[arg(long)]
     minutes: f64,
-    /// How many bots
+    /// Number of bots
     #[arg(long, default_value_t = 100)]
     bots: usize,
 }
 
-/// What all bots share.
+/// State shared by all bots.
 struct Shared {
     connector: Connector,
     tokens: Vec<String>,
-    over: AtomicBool,
+    has_ended: AtomicBool,
     joins: AtomicU64,
     resumes: AtomicU64,
-    /// What went wrong, by kind.
-    troubles: Mutex<BTreeMap<String, u64>>,
+    /// Number of errors by kind.
+    errors: Mutex<BTreeMap<String, u64>>,
 }
 
-/// How the server looked at one moment.
+/// State of the server at one time.
 #[derive(Clone, Copy, Default)]
 struct Sample {
     memory: f64,
@@ -83,7 +83,7 @@ pub fn run(arguments: &SoakArguments) -> Outcome {
     if !status.success() {
         return Err(format!("the server ended with {status}").into());
     }
-    println!("soak: memory flat, no room stuck, nothing left behind, exit code 0");
+    println!("soak: memory is flat, no room is stuck, nothing is left behind, exit code 0");
     Ok(())
 }
 
@@ -93,38 +93,38 @@ async fn soak(server: &Server, arguments: &SoakArguments) -> Outcome {
     let shared = Arc::new(Shared {
         connector: Connector::new(&address),
         tokens: server.tokens(arguments.bots)?,
-        over: AtomicBool::new(false),
+        has_ended: AtomicBool::new(false),
         joins: AtomicU64::new(0),
         resumes: AtomicU64::new(0),
-        troubles: Mutex::default(),
+        errors: Mutex::default(),
     });
     println!(
-        "{} bots come, play for up to {} s and go, for {:.1} minutes.",
+        "{} bots join, play for up to {} s and leave, for {:.1} minutes.",
         arguments.bots,
         STAY.as_secs(),
         arguments.minutes
     );
-    let bots: Vec<_> = (0..arguments.bots).map(|number| tokio::spawn(live(Arc::clone(&shared), number))).collect();
-    let samples = watch(server, &shared, length).await;
-    shared.over.store(true, Ordering::Relaxed);
+    let bots: Vec<_> = (0..arguments.bots).map(|number| tokio::spawn(run_bot(Arc::clone(&shared), number))).collect();
+    let samples = sample_server(server, &shared, length).await;
+    shared.has_ended.store(true, Ordering::Relaxed);
     for bot in bots {
         bot.await?;
     }
     let samples = samples?;
     shared.report();
-    is_flat(&samples)?;
-    becomes_empty(server).await
+    check_memory(&samples)?;
+    wait_until_empty(server).await
 }
 
-/// Looks at the server now and then.
-async fn watch(server: &Server, shared: &Shared, length: Duration) -> Outcome<Vec<Sample>> {
+/// Samples the server at intervals.
+async fn sample_server(server: &Server, shared: &Shared, length: Duration) -> Outcome<Vec<Sample>> {
     println!("\nseconds   memory MB   rooms   connections   players   joins   resumes   drops");
     let interval = SAMPLE.min(length / SAMPLES_MIN);
     let start = Instant::now();
     let mut samples = Vec::new();
     while start.elapsed() < length {
         tokio::time::sleep(interval).await;
-        let sample = look(server).await?;
+        let sample = sample(server).await?;
         println!(
             "{:>7.0} {:>11.1} {:>7} {:>13} {:>9} {:>7} {:>9} {:>7}",
             start.elapsed().as_secs_f64(),
@@ -141,13 +141,13 @@ async fn watch(server: &Server, shared: &Shared, length: Duration) -> Outcome<Ve
     Ok(samples)
 }
 
-/// Memory in the last quarter is what it was in the second, about.
-fn is_flat(samples: &[Sample]) -> Outcome {
+/// Fails if memory in the last quarter is larger than in the second.
+fn check_memory(samples: &[Sample]) -> Outcome {
     let quarter = samples.len() / 4;
     let (early, late) = (median(&samples[quarter..2 * quarter]), median(&samples[samples.len() - quarter..]));
     println!("memory: {:.1} MB in the second quarter, {:.1} MB in the last", early / 1e6, late / 1e6);
     if late > early * (1.0 + GROWTH_SHARE_MAX) + GROWTH_BYTES_MAX {
-        return Err("memory grows".into());
+        return Err("memory grows from the second to the last quarter".into());
     }
     Ok(())
 }
@@ -158,14 +158,14 @@ fn median(samples: &[Sample]) -> f64 {
     memory.get(memory.len() / 2).copied().unwrap_or_default()
 }
 
-/// After everyone has left, nothing is left.
-async fn becomes_empty(server: &Server) -> Outcome {
+/// Waits until no connection, player or room is left.
+async fn wait_until_empty(server: &Server) -> Outcome {
     let start = Instant::now();
     let limit = Duration::from_secs(EMPTY_SECONDS + RESUME_SECONDS) + EMPTY_GRACE;
     loop {
-        let sample = look(server).await?;
+        let sample = sample(server).await?;
         if (sample.connections, sample.players, sample.rooms) == (0, 0, 0) {
-            println!("everything was gone {:.1} s after the last bot", start.elapsed().as_secs_f64());
+            println!("everything was removed {:.1} s after the last bot", start.elapsed().as_secs_f64());
             return Ok(());
         }
         if start.elapsed() > limit {
@@ -179,25 +179,25 @@ async fn becomes_empty(server: &Server) -> Outcome {
     }
 }
 
-/// Asks the server how it is; it tells if a room is stuck.
-async fn look(server: &Server) -> Outcome<Sample> {
-    let health: Value = serde_json::from_str(&ask(server, "/health").await?)?;
+/// Reads the health endpoint. Fails if the server is not ready, for example because a room is stuck.
+async fn sample(server: &Server) -> Outcome<Sample> {
+    let health: Value = serde_json::from_str(&get(server, "/health").await?)?;
     if health["ready"] != true {
         return Err(format!("the server is not ready: {}", health["problem"]).into());
     }
-    let count = |name: &str| health[name].as_u64().ok_or_else(|| format!("the server does not tell its {name}"));
+    let count = |name: &str| health[name].as_u64().ok_or_else(|| format!("the health endpoint does not report {name}"));
     let memory = server.memory_bytes()? as f64;
     Ok(Sample { memory, rooms: count("rooms")?, connections: count("connections")?, players: count("players")? })
 }
 
-/// Messages that the server dropped so far.
+/// Number of messages that the server dropped.
 async fn drops(server: &Server) -> Outcome<u64> {
-    let metrics = ask(server, "/metrics").await?;
-    let lines = metrics.lines().filter(|line| line.starts_with("aether_drops_total"));
+    let metrics = get(server, "/metrics").await?;
+    let lines = metrics.lines().filter(|line| line.starts_with("aether_messages_dropped_total"));
     Ok(lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum::<f64>() as u64)
 }
 
-async fn ask(server: &Server, path: &str) -> Outcome<String> {
+async fn get(server: &Server, path: &str) -> Outcome<String> {
     let admin = server.admin.ok_or("the server has no admin listener")?;
     let mut stream = TcpStream::connect(admin).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
@@ -208,21 +208,21 @@ async fn ask(server: &Server, path: &str) -> Outcome<String> {
     Ok(body.to_owned())
 }
 
-/// A bot's life: it comes, plays for a while and goes, again and again.
-async fn live(shared: Arc<Shared>, number: usize) {
+/// Joins, plays for a while and leaves, repeatedly.
+async fn run_bot(shared: Arc<Shared>, number: usize) {
     let mut random = Random::new(number as u64 + 1);
     let mut resume = None;
-    while !shared.over.load(Ordering::Relaxed) {
+    while !shared.has_ended.load(Ordering::Relaxed) {
         tokio::time::sleep(Duration::from_secs(1).mul_f32(random.unit())).await;
-        match visit(&shared, number, &mut random, resume.take()).await {
+        match play_once(&shared, number, &mut random, resume.take()).await {
             Ok(token) => resume = token,
-            Err(trouble) => shared.note(trouble),
+            Err(error) => shared.record_error(error),
         }
     }
 }
 
-/// One visit. Returns a token if the bot was cut off and may come back as who it was.
-async fn visit(
+/// Plays once. Returns a resume token if the bot dropped its connection and should resume.
+async fn play_once(
     shared: &Shared,
     number: usize,
     random: &mut Random,
@@ -242,13 +242,13 @@ async fn visit(
         },
     };
     let mut connection = shared.connector.connect(transport, &hello).await.map_err(|error| error.label())?;
-    let welcome = tokio::time::timeout(WELCOME_DEADLINE, welcomed(&mut connection)).await;
+    let welcome = tokio::time::timeout(WELCOME_DEADLINE, wait_for_welcome(&mut connection)).await;
     let welcome = welcome.map_err(|_| "no welcome in time".to_owned())??;
     let counter = if is_resuming { &shared.resumes } else { &shared.joins };
     counter.fetch_add(1, Ordering::Relaxed);
     play(shared, &mut connection, random, is_sandbox).await?;
     match random.below(4) {
-        // Gone without a word; perhaps it comes back.
+        // Drops the connection; resumes in some cases.
         0 | 1 => return Ok(welcome.resume_token.filter(|_| random.chance(60))),
         2 => {
             let _ = connection.send(&ClientMessage::Leave).await;
@@ -259,8 +259,8 @@ async fn visit(
     Ok(None)
 }
 
-/// Waits for the welcome, which a datagram of the first state may overtake.
-async fn welcomed(connection: &mut Connection) -> Result<Welcome, String> {
+/// Waits for the welcome. A datagram of the first state may arrive before it.
+async fn wait_for_welcome(connection: &mut Connection) -> Result<Welcome, String> {
     loop {
         match connection.next_message().await.map_err(|error| error.label())? {
             ServerMessage::Welcome(welcome) => return Ok(welcome),
@@ -280,16 +280,16 @@ async fn play(
     let end = Instant::now() + STAY.mul_f32(random.unit());
     let mut interval = tokio::time::interval(PLAY_INTERVAL);
     let mut seq = 0;
-    while Instant::now() < end && !shared.over.load(Ordering::Relaxed) {
+    while Instant::now() < end && !shared.has_ended.load(Ordering::Relaxed) {
         let mut closed = false;
-        let mut hear = |frame: &[u8]| closed |= matches!(ServerMessage::decode(frame), Ok(ServerMessage::Closing(_)));
+        let mut handle = |frame: &[u8]| closed |= matches!(ServerMessage::decode(frame), Ok(ServerMessage::Closing(_)));
         tokio::select! {
             _ = interval.tick() => {
                 seq += 1;
                 let message = if is_sandbox { steer(seq, random) } else { chat(random) };
                 connection.queue(&message).map_err(|error| error.label())?;
             }
-            received = connection.receive(&mut hear) => received.map_err(|error| error.label())?,
+            received = connection.receive(&mut handle) => received.map_err(|error| error.label())?,
         }
         if closed {
             return Err("closed by the server".to_owned());
@@ -312,14 +312,14 @@ fn chat(random: &mut Random) -> ClientMessage {
 }
 
 impl Shared {
-    fn note(&self, trouble: String) {
-        *self.troubles.lock().unwrap_or_else(PoisonError::into_inner).entry(trouble).or_default() += 1;
+    fn record_error(&self, error: String) {
+        *self.errors.lock().unwrap_or_else(PoisonError::into_inner).entry(error).or_default() += 1;
     }
 
     fn report(&self) {
         println!();
-        for (trouble, count) in self.troubles.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            println!("{count} visits ended with: {trouble}");
+        for (error, count) in self.errors.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            println!("{count} sessions ended with: {error}");
         }
     }
 }

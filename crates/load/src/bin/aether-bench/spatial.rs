@@ -1,8 +1,8 @@
-//! 300 ships at 40 ticks a second: from an input to the state that contains it.
+//! 300 ships at 40 ticks per second: time from an input to the state that includes it.
 
 use crate::child::{self, Server};
-use crate::figure::{Times, judge};
-use crate::swarm::{Beat, Newcomer, Swarm, encoded};
+use crate::result::{Times, print_result};
+use crate::swarm::{JoiningClient, SendSchedule, Swarm, encoded};
 use crate::{Length, Outcome};
 use aether_bits::Random;
 use aether_bits::{BitWriter, Replicate};
@@ -17,34 +17,32 @@ const HERTZ: u32 = 40;
 /// One tick, and 5 ms.
 const LATENCY_MS_MAX: f64 = 1_000.0 / HERTZ as f64 + 5.0;
 const MEGABYTES_MAX: f64 = 64.0;
-/// A ship goes on as before for so many inputs, about.
-const HELD_FOR: u32 = 8;
-/// Where the acknowledged input stands in a packet, after tick and sequence.
+/// Mean number of equal inputs in a row.
+const INPUTS_HELD: u32 = 8;
+/// Offset of the input acknowledgement in a packet, after tick and sequence.
 const INPUT_ACK_AT: usize = 6;
 
-/// A player.
+/// Player.
 #[derive(Default)]
 struct Pilot {
     controls: Controls,
     last: u32,
-    /// Inputs that no state contained yet, and when they were sent.
+    /// Unacknowledged inputs with their send times.
     sent: VecDeque<(u32, Instant)>,
 }
 
 pub fn run(length: Length) -> Outcome {
     let players = length.pick(300, 30);
-    println!(
-        "{players} ships of the sandbox, each with a player on a WebSocket; {HERTZ} ticks and snapshots a second."
-    );
+    println!("{players} ships of the sandbox over WebSocket; {HERTZ} ticks and snapshots per second.");
     let settings = ["tick_hz=40", "snapshot_hz=40", "players_max=300"].map(|set| format!("room.sandbox.{set}"));
     let server = Server::aether(&settings)?;
     let mut swarm = Swarm::new()?;
     let tokens = server.tokens(players)?;
-    swarm.join(server.http, tokens.iter().map(|token| Newcomer::new(token, "sandbox", None)).collect())?;
+    swarm.join(server.http, tokens.iter().map(|token| JoiningClient::new(token, "sandbox", None)).collect())?;
     let mut latency = Times::new();
     let mut pilots: Vec<Pilot> = std::iter::repeat_with(Pilot::default).take(players).collect();
     let mut random = Random::new(1);
-    let mut beat = Beat::new(HERTZ, players);
+    let mut schedule = SendSchedule::new(HERTZ, players);
     let settle = Instant::now() + Duration::from_millis(length.pick(2_000, 300));
     let end = settle + length.measured();
     let mut began = None;
@@ -52,12 +50,12 @@ pub fn run(length: Length) -> Outcome {
         if began.is_none() && Instant::now() >= settle {
             began = Some((Instant::now(), server.cpu_seconds()?, child::own_cpu_seconds()?, swarm.bytes_in));
         }
-        while let Some((number, at)) = beat.due(Instant::now()) {
+        while let Some((number, at)) = schedule.due(Instant::now()) {
             let client = (number % players as u64) as usize;
             let message = pilots[client].steer(&mut random, at);
             swarm.send(client, &encoded(&message)?);
         }
-        swarm.poll(beat.next(), &mut |client, message| {
+        swarm.poll(schedule.next(), &mut |client, message| {
             let measuring = began.is_some();
             pilots[client].take(message, |time| {
                 if measuring {
@@ -69,7 +67,7 @@ pub fn run(length: Length) -> Outcome {
     let (began, server_cpu, load_cpu, bytes) = began.ok_or("nothing was measured")?;
     let seconds = began.elapsed().as_secs_f64();
     if swarm.lost > 0 || latency.is_empty() {
-        return Err(format!("{} clients were closed, or no input was seen to have worked", swarm.lost).into());
+        return Err(format!("{} clients were closed, or no input was acknowledged", swarm.lost).into());
     }
     println!(
         "server {:.1} % of a core, load {:.1} %; {:.1} kB/s per client",
@@ -85,16 +83,16 @@ pub fn run(length: Length) -> Outcome {
         latency.percentile_ms(99.9)
     );
     let megabytes = server.memory_bytes()? as f64 / 1e6;
-    judge("spatial-300-memory", megabytes, "MB", "under 64 MB", megabytes < MEGABYTES_MAX);
+    print_result("spatial-300-memory", megabytes, "MB", "under 64 MB", megabytes < MEGABYTES_MAX);
     let p99 = latency.percentile_ms(99.0);
-    judge("spatial-300", p99, "ms p99", "under one tick + 5 ms, 30 ms", p99 < LATENCY_MS_MAX);
+    print_result("spatial-300", p99, "ms p99", "under one tick + 5 ms, 30 ms", p99 < LATENCY_MS_MAX);
     Ok(())
 }
 
 impl Pilot {
     fn steer(&mut self, random: &mut Random, at: Instant) -> ClientMessage {
-        if random.below(HELD_FOR) == 0 {
-            // Nobody shoots: the ships are the only entities.
+        if random.below(INPUTS_HELD) == 0 {
+            // No shots: the ships are the only entities.
             let (left, right) = (random.chance(30), random.chance(30));
             self.controls = Controls { thrust: random.chance(70), left, right, fire: false };
         }
@@ -110,7 +108,7 @@ impl Pilot {
     fn take(&mut self, message: &[u8], mut record: impl FnMut(Duration)) {
         let Ok(ServerMessage::Snapshot(Snapshot::Packed(packet))) = ServerMessage::decode(message) else { return };
         let Some(&[low, high]) = packet.get(INPUT_ACK_AT..INPUT_ACK_AT + 2) else { return };
-        // Far fewer than 65,536 inputs are sent, so the low half is the whole number.
+        // Fewer than 65,536 inputs are sent, so the low 16 bits are the full number.
         let acknowledged = u32::from(u16::from_le_bytes([low, high]));
         while let Some((_, at)) = self.sent.pop_front_if(|(seq, _)| *seq <= acknowledged) {
             record(at.elapsed());

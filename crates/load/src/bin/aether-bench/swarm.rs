@@ -1,4 +1,4 @@
-//! Many WebSocket clients on one thread, as cheap as can be: what the load costs is not what is measured.
+//! Many WebSocket clients on one thread, with as little CPU time as possible.
 
 use crate::Outcome;
 use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame};
@@ -10,41 +10,41 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Clients that are connecting at once at most, so that the server sees a queue and not a wall.
-const OPENING_MAX: usize = 128;
-/// How long they may take, all together, without any of them getting further.
+/// Largest number of clients that connect at the same time, so that the server is not flooded.
+const CONNECTING_MAX: usize = 128;
+/// Longest time without progress while clients join.
 const JOIN_DEADLINE: Duration = Duration::from_secs(20);
-/// Bytes of one read.
+/// Size of the read buffer.
 const READ_BYTES: usize = 65_536;
-/// The longest message of a server.
+/// Longest message of a server.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
-/// Nothing hangs on masks here.
+/// Fixed mask, which need not be random here.
 const MASK: [u8; 4] = [0x5A, 0xC3, 0x1D, 0x96];
 
-/// The clients.
+/// Set of clients.
 pub struct Swarm {
     poll: Poll,
     events: Events,
     clients: Vec<Client>,
     buffer: Vec<u8>,
     frame: Vec<u8>,
-    /// Bytes that came in, frames and all.
+    /// Received bytes, with framing.
     pub bytes_in: u64,
-    /// Clients that were closed.
+    /// Number of closed clients.
     pub lost: usize,
 }
 
-/// Someone who is to come in.
-pub struct Newcomer {
-    /// Absent for a bare loop, which wants no hello.
+/// Client that is about to join.
+pub struct JoiningClient {
+    /// `None` for the minimal servers, which expect no hello.
     pub hello: Option<Hello>,
 }
 
-impl Newcomer {
-    /// One with a token, into a room of a type by its label.
-    pub fn new(token: &str, room_type: &str, label: Option<String>) -> Newcomer {
+impl JoiningClient {
+    /// Creates a client with a token, for a room by type and label.
+    pub fn new(token: &str, room_type: &str, label: Option<String>) -> JoiningClient {
         let room = RoomSelector::Type { name: room_type.to_owned(), label };
-        Newcomer { hello: Some(Hello { token: Some(Token::new(token)), room: Some(room), ..Hello::default() }) }
+        JoiningClient { hello: Some(Hello { token: Some(Token::new(token)), room: Some(room), ..Hello::default() }) }
     }
 }
 
@@ -52,21 +52,21 @@ struct Client {
     stream: TcpStream,
     decoder: Decoder,
     stage: Stage,
-    /// What the system has not taken yet.
+    /// Bytes that the operating system has not accepted yet.
     out: Vec<u8>,
     open: bool,
 }
 
 enum Stage {
-    /// The upgrade was asked for.
+    /// Waiting for the upgrade.
     Upgrading {
         key: String,
         head: Vec<u8>,
         hello: Option<Vec<u8>>,
     },
-    /// The hello was said.
-    Greeting,
-    In,
+    /// Waiting for the welcome.
+    Joining,
+    Joined,
 }
 
 impl Swarm {
@@ -86,45 +86,45 @@ impl Swarm {
         self.clients.len()
     }
 
-    /// Brings clients in and returns when all are.
-    pub fn join(&mut self, address: SocketAddr, newcomers: Vec<Newcomer>) -> Outcome {
-        self.join_and_hear(address, newcomers, &mut |_, _| {})
+    /// Connects clients and returns when all have joined.
+    pub fn join(&mut self, address: SocketAddr, joining: Vec<JoiningClient>) -> Outcome {
+        self.join_with(address, joining, &mut |_, _| {})
     }
 
-    /// As [`Swarm::join`], and hands out what comes meanwhile to those who are in.
-    pub fn join_and_hear(
+    /// Like [`Swarm::join`], and passes on messages to joined clients.
+    pub fn join_with(
         &mut self,
         address: SocketAddr,
-        newcomers: Vec<Newcomer>,
+        joining: Vec<JoiningClient>,
         take: &mut dyn FnMut(usize, &[u8]),
     ) -> Outcome {
         let first = self.clients.len();
-        let mut newcomers = newcomers.into_iter().peekable();
-        let (mut opening_from, mut progress) = (first, Instant::now());
+        let mut joining = joining.into_iter().peekable();
+        let (mut first_pending, mut progress) = (first, Instant::now());
         loop {
-            while newcomers.peek().is_some() && self.clients.len() - opening_from < OPENING_MAX {
-                if let Some(newcomer) = newcomers.next() {
-                    self.open(address, newcomer)?;
+            while joining.peek().is_some() && self.clients.len() - first_pending < CONNECTING_MAX {
+                if let Some(client) = joining.next() {
+                    self.open(address, client)?;
                 }
             }
             self.poll(Instant::now() + Duration::from_millis(50), take)?;
-            let before = opening_from;
-            while self.clients.get(opening_from).is_some_and(|client| matches!(client.stage, Stage::In)) {
-                opening_from += 1;
+            let before = first_pending;
+            while self.clients.get(first_pending).is_some_and(|client| matches!(client.stage, Stage::Joined)) {
+                first_pending += 1;
             }
-            if opening_from > before {
+            if first_pending > before {
                 progress = Instant::now();
             }
-            if opening_from == self.clients.len() && newcomers.peek().is_none() {
+            if first_pending == self.clients.len() && joining.peek().is_none() {
                 return Ok(());
             }
             if self.lost > 0 || progress.elapsed() > JOIN_DEADLINE {
-                return Err(format!("only {} of {} clients came in", opening_from, self.clients.len()).into());
+                return Err(format!("only {} of {} clients joined", first_pending, self.clients.len()).into());
             }
         }
     }
 
-    fn open(&mut self, address: SocketAddr, newcomer: Newcomer) -> Outcome {
+    fn open(&mut self, address: SocketAddr, client: JoiningClient) -> Outcome {
         let mut stream = std::net::TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         let number = self.clients.len();
@@ -133,7 +133,7 @@ impl Swarm {
         stream.set_nonblocking(true)?;
         let mut stream = TcpStream::from_std(stream);
         self.poll.registry().register(&mut stream, mio::Token(number), Interest::READABLE | Interest::WRITABLE)?;
-        let hello = match newcomer.hello {
+        let hello = match client.hello {
             Some(hello) => Some(framed(&encoded(&ClientMessage::Hello(hello))?)),
             None => None,
         };
@@ -158,7 +158,7 @@ impl Swarm {
         }
     }
 
-    /// Waits until something comes or it is time, and hands out every message with the number of its client.
+    /// Waits for messages until a time, and passes on every message with the number of its client.
     pub fn poll(&mut self, until: Instant, take: &mut dyn FnMut(usize, &[u8])) -> Outcome {
         let wait = until.saturating_duration_since(Instant::now());
         match self.poll.poll(&mut self.events, Some(wait)) {
@@ -185,11 +185,11 @@ impl Swarm {
     }
 }
 
-/// Bytes could not be used, or there will be no more.
+/// The connection is closed or sent invalid bytes.
 struct Closed;
 
 impl Client {
-    /// Writes what the system takes and keeps the rest. False if the connection is gone.
+    /// Writes as much as possible and queues the rest. Returns false if the connection is closed.
     fn write(&mut self, bytes: &[u8]) -> bool {
         if !self.out.is_empty() {
             self.out.extend_from_slice(bytes);
@@ -219,15 +219,15 @@ impl Client {
                 Err(_) => return Err(Closed),
             };
             *bytes_in += length as u64;
-            self.take_in(&mut buffer[..length], number, take)?;
-            // What comes from now on is an event of its own.
+            self.decode(&mut buffer[..length], number, take)?;
+            // Later bytes cause another event.
             if length < buffer.len() {
                 return Ok(());
             }
         }
     }
 
-    fn take_in(&mut self, bytes: &mut [u8], number: usize, take: &mut dyn FnMut(usize, &[u8])) -> Result<(), Closed> {
+    fn decode(&mut self, bytes: &mut [u8], number: usize, take: &mut dyn FnMut(usize, &[u8])) -> Result<(), Closed> {
         let mut rest = Vec::new();
         let bytes = match &mut self.stage {
             Stage::Upgrading { key, head, hello } => {
@@ -237,7 +237,7 @@ impl Client {
                 };
                 rest.extend_from_slice(&head[response.consumed..]);
                 let hello = hello.take();
-                self.stage = if hello.is_some() { Stage::Greeting } else { Stage::In };
+                self.stage = if hello.is_some() { Stage::Joining } else { Stage::Joined };
                 if !self.write(&hello.unwrap_or_default()) {
                     return Err(Closed);
                 }
@@ -248,9 +248,9 @@ impl Client {
         let Client { decoder, stage, out, .. } = self;
         let mut closed = false;
         let fed = decoder.feed(bytes, &mut |incoming| match incoming {
-            Incoming::Binary(message) if matches!(stage, Stage::Greeting) => {
+            Incoming::Binary(message) if matches!(stage, Stage::Joining) => {
                 if let Ok(ServerMessage::Welcome(_)) = ServerMessage::decode(message) {
-                    *stage = Stage::In;
+                    *stage = Stage::Joined;
                 } else {
                     closed = true;
                 }
@@ -265,25 +265,25 @@ impl Client {
     }
 }
 
-/// A beat that all clients keep, each at its own moment.
-pub struct Beat {
+/// Send times of all clients, evenly spread over the interval.
+pub struct SendSchedule {
     start: Instant,
     interval: Duration,
     next: u64,
 }
 
-impl Beat {
-    /// A beat of so many a second for each of the clients.
-    pub fn new(hertz: u32, clients: usize) -> Beat {
-        Beat { start: Instant::now(), interval: Duration::from_secs(1) / hertz / clients as u32, next: 0 }
+impl SendSchedule {
+    /// Creates a schedule with `hertz` messages per second and client.
+    pub fn new(hertz: u32, clients: usize) -> SendSchedule {
+        SendSchedule { start: Instant::now(), interval: Duration::from_secs(1) / hertz / clients as u32, next: 0 }
     }
 
-    /// When the next is due.
+    /// Time of the next message.
     pub fn next(&self) -> Instant {
         self.start + Duration::from_nanos(self.interval.as_nanos() as u64 * self.next)
     }
 
-    /// The next that is due: its number, and when it was.
+    /// Next message that is due: its number and time.
     pub fn due(&mut self, now: Instant) -> Option<(u64, Instant)> {
         let (number, at) = (self.next, self.next());
         if at > now {
@@ -294,7 +294,7 @@ impl Beat {
     }
 }
 
-/// A message as bytes.
+/// Encodes a message.
 pub fn encoded(message: &ClientMessage) -> Outcome<Vec<u8>> {
     let mut bytes = Vec::new();
     message.encode(&mut bytes).map_err(|error| format!("{error}"))?;

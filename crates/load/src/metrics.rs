@@ -1,20 +1,20 @@
-//! What bots count and time while they play.
+//! Metrics of bots.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Reasons that are told apart. A server could make them up as it goes.
+/// Largest number of distinct reasons, because a server can send arbitrary ones.
 const REASONS_MAX: usize = 64;
 
-/// Times are kept up to a minute; a longer one counts as a minute.
+/// Largest recorded time: a minute. Longer times count as a minute.
 const TIME_US_MAX: u64 = 60_000_000;
 
-/// A histogram's figures are right to one part in a hundred.
+/// Significant digits of a histogram: values are accurate to 1 %.
 const DIGITS: u8 = 2;
 
-/// Everything that some bots saw.
+/// Metrics of some bots.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BotMetrics {
     pub(crate) connected: u64,
@@ -43,7 +43,7 @@ pub(crate) struct BotMetrics {
 }
 
 impl BotMetrics {
-    /// Adds what other bots saw.
+    /// Adds the metrics of other bots.
     pub(crate) fn add(&mut self, other: &Self) {
         self.connected += other.connected;
         self.failures.add(&other.failures);
@@ -71,7 +71,7 @@ impl BotMetrics {
     }
 }
 
-/// How often something happened, by reason.
+/// Number of occurrences by reason.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReasonCounts(pub(crate) BTreeMap<String, u64>);
 
@@ -94,13 +94,13 @@ impl ReasonCounts {
     }
 }
 
-/// A distribution of times.
+/// Distribution of times.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeDistribution(Histogram<u64>);
 
 impl Default for TimeDistribution {
     fn default() -> Self {
-        Self(Histogram::new_with_max(TIME_US_MAX, DIGITS).expect("the bounds are constants that fit"))
+        Self(Histogram::new_with_max(TIME_US_MAX, DIGITS).expect("valid constants"))
     }
 }
 
@@ -113,9 +113,9 @@ impl TimeDistribution {
         self.0.len()
     }
 
-    /// The time in milliseconds that this share of all times does not exceed.
-    pub(crate) fn quantile_ms(&self, share: f64) -> f64 {
-        self.0.value_at_quantile(share) as f64 / 1_000.0
+    /// Quantile in milliseconds.
+    pub(crate) fn quantile_ms(&self, quantile: f64) -> f64 {
+        self.0.value_at_quantile(quantile) as f64 / 1_000.0
     }
 
     pub(crate) fn max_ms(&self) -> f64 {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn measures_add_up() {
+    fn metrics_add_up() {
         let mut one = BotMetrics { connected: 1, deliveries: 5, ..BotMetrics::default() };
         one.failures.count("refused");
         one.round_trip.record(Duration::from_millis(10));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_that_a_server_makes_up_are_bounded() {
+    fn distinct_reasons_are_bounded() {
         let mut reasons = ReasonCounts::default();
         for number in 0..1_000 {
             reasons.count(&number.to_string());
