@@ -1,4 +1,4 @@
-//! Coins: walk over a coin and it is yours, and another one turns up.
+//! Coins: walk over a coin to collect it, and another one appears.
 
 use aether::prelude::*;
 use std::process::ExitCode;
@@ -31,12 +31,12 @@ struct Coins;
 impl Game for Coins {
     type Input = Steer;
 
-    fn declare(declaration: GameSchemaBuilder) -> GameSchemaBuilder {
-        declaration.component::<Walker>().component::<Coin>()
+    fn declare(schema: GameSchemaBuilder) -> GameSchemaBuilder {
+        schema.component::<Walker>().component::<Coin>()
     }
 
     fn init(&mut self, room: &mut Context<'_>) {
-        (0..20).for_each(|_| place_coin(room));
+        (0..20).for_each(|_| spawn_coin(room));
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
@@ -58,21 +58,21 @@ impl Game for Coins {
             walker.position = [step(0), step(1)];
         });
         let coins: Vec<_> = room.world.each::<Coin>().map(|(coin, Coin { position })| (coin, *position)).collect();
-        for (coin, place) in coins {
-            let near = |[x, y]: [f32; 2]| (x - place[0]).abs() < 1.0 && (y - place[1]).abs() < 1.0;
+        for (coin, at) in coins {
+            let near = |[x, y]: [f32; 2]| (x - at[0]).abs() < 1.0 && (y - at[1]).abs() < 1.0;
             let finder = room.world.each::<Walker>().find(|(_, walker)| near(walker.position)).map(|(id, _)| id);
             if let Some(walker) = finder.and_then(|id| room.world.get_mut::<Walker>(id)) {
                 walker.coins += 1;
                 room.world.despawn(coin);
-                place_coin(room);
+                spawn_coin(room);
             }
         }
     }
 }
 
-fn place_coin(room: &mut Context<'_>) {
+fn spawn_coin(room: &mut Context<'_>) {
     let position = [room.random.between(-30.0, 30.0), room.random.between(-30.0, 30.0)];
-    // A room that is full goes on with fewer coins.
+    // A full world has fewer coins.
     let _ = room.world.spawn(Coin { position });
 }
 

@@ -1,4 +1,4 @@
-//! The program as its players meet it: started by its command line, joined over a WebSocket.
+//! Runs the program by its command line and joins over a WebSocket.
 
 use aether::prelude::*;
 use aether::wire::{
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The program, which ends with the test.
+/// Running program. Dropping it ends the process.
 struct Program {
     process: Child,
     address: String,
@@ -27,9 +27,9 @@ impl Program {
             .expect("the program starts");
         let mut line = String::new();
         let output = process.stdout.take().expect("it is piped");
-        BufReader::new(output).read_line(&mut line).expect("the program tells where it listens");
-        let told: serde_json::Value = serde_json::from_str(&line).expect("the first line is JSON");
-        let address = format!("http://{}", told["listening"]["http"].as_str().expect("it listens for HTTP"));
+        BufReader::new(output).read_line(&mut line).expect("the program prints its addresses");
+        let line: serde_json::Value = serde_json::from_str(&line).expect("the first line is JSON");
+        let address = format!("http://{}", line["listening"]["http"].as_str().expect("it listens for HTTP"));
         Program { process, address, folder }
     }
 
@@ -40,7 +40,7 @@ impl Program {
 
     fn stop(&mut self) -> Option<i32> {
         let id = self.process.id().to_string();
-        Command::new("kill").args(["-TERM", &id]).status().expect("there is a program to send signals");
+        Command::new("kill").args(["-TERM", &id]).status().expect("kill is available");
         self.process.wait().expect("it was started").code()
     }
 }
@@ -66,14 +66,14 @@ async fn a_player_joins_walks_and_sees_it() {
     let room = RoomSelector::Type { name: "coins".into(), label: None };
     let hello = Hello { token: Some(program.token()), room: Some(room), ..Hello::default() };
     let connector = Connector::new(&address).encoding(Encoding::Json);
-    let mut client = connector.connect(TransportKind::WebSocket, &hello).await.expect("the server is there");
+    let mut client = connector.connect(TransportKind::WebSocket, &hello).await.expect("the server accepts");
     let walked = tokio::time::timeout(Duration::from_secs(20), walk(&mut client));
     walked.await.expect("the walker gets there in time").expect("the connection holds");
     client.close().await;
     assert_eq!(program.stop(), Some(0));
 }
 
-/// Walks to the right until the server's own state shows it.
+/// Walks to the right until the server's state shows it.
 async fn walk(client: &mut Connection) -> Result<(), ConnectionError> {
     let (mut own, mut seq) = (None, 0);
     loop {
@@ -87,7 +87,7 @@ async fn walk(client: &mut Connection) -> Result<(), ConnectionError> {
                 seq += 1;
                 client.send(&ClientMessage::Inputs(steer(seq))).await?;
             }
-            ServerMessage::Error(notice) => panic!("refused: {notice:?}"),
+            ServerMessage::Error(notice) => panic!("rejected: {notice:?}"),
             _ => {}
         }
     }

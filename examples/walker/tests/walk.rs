@@ -1,4 +1,4 @@
-//! The walker as its users meet it: started with an address, on a server of its own.
+//! Runs the walker against a server of its own.
 
 use aether::prelude::*;
 use aether::server::config::Config;
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::process::Command;
 
-/// What is waited for happens within this time, or never.
+/// Longest wait for any step.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,18 +28,18 @@ async fn a_walker_joins_walks_and_leaves() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_walker"));
     let output = command.args([&address, "3"]).kill_on_drop(true).output();
     let output = tokio::time::timeout(DEADLINE, output).await.expect("it ends in time").expect("it starts");
-    let words = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{words}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(words.contains("over webtransport"), "{words}");
-    let seen: Vec<&str> = words.lines().filter(|line| line.starts_with("at ")).collect();
-    assert!(seen.len() > 1 && seen.iter().any(|line| *line != seen[0]), "it walks: {words}");
+    let output_text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output_text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output_text.contains("over webtransport"), "{output_text}");
+    let seen: Vec<&str> = output_text.lines().filter(|line| line.starts_with("at ")).collect();
+    assert!(seen.len() > 1 && seen.iter().any(|line| *line != seen[0]), "it walks: {output_text}");
 
     tokio::time::timeout(DEADLINE, running.stop(Duration::ZERO)).await.expect("the server stops");
     std::fs::remove_dir_all(folder).expect("the folder is there");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_walker_without_a_room_says_why() {
+async fn a_walker_with_a_bad_address_prints_an_error() {
     let output = Command::new(env!("CARGO_BIN_EXE_walker")).arg("nowhere").kill_on_drop(true).output();
     let output = tokio::time::timeout(DEADLINE, output).await.expect("it ends in time").expect("it starts");
     assert!(!output.status.success());
