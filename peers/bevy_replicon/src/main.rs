@@ -1,7 +1,7 @@
 //! Runs bevy_replicon on the workloads of Aether's own replication benchmarks.
 //!
-//! `cargo run --release -- <workload>` prints the workload, what was measured, and as its last line
-//! `peer <workload>: <figure> <unit> (bevy_replicon <version>)`.
+//! `cargo run --release -- <workload>` prints the workload, the measurements, and as its last line
+//! `peer <workload>: <value> <unit> (bevy_replicon <version>)`.
 
 mod session;
 
@@ -9,12 +9,12 @@ use std::{process::ExitCode, time::Duration};
 
 use session::{Session, Shape, Tick};
 
-/// The lock file tells which versions were built, because neither crate exports its own.
+/// Source of the built versions, because neither crate exports its own.
 const LOCK_FILE: &str = include_str!("../Cargo.lock");
 
 fn main() -> ExitCode {
     let name = std::env::args().nth(1).unwrap_or_default();
-    let figure = match name.as_str() {
+    let result = match name.as_str() {
         "replicate-dense" => replicate_dense(),
         "replicate-idle" => replicate_idle(),
         "bytes" => bytes(),
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         }
     };
     println!("built with bevy {}, one thread", locked_version("bevy"));
-    println!("peer {name}: {figure} (bevy_replicon {})", locked_version("bevy_replicon"));
+    println!("peer {name}: {result} (bevy_replicon {})", locked_version("bevy_replicon"));
     ExitCode::SUCCESS
 }
 
@@ -40,23 +40,23 @@ fn replicate_idle() -> String {
 
 fn bytes() -> String {
     let acknowledged_at_once = Shape { entities: 5_000, clients: 100, late_clients: 0, changes_per_tick: 500 };
-    let figure = bytes_per_change(acknowledged_at_once);
+    let result = bytes_per_change(acknowledged_at_once);
     let half_late = bytes_per_change(Shape { late_clients: 50, ..acknowledged_at_once });
     println!("five f32 fields by the default serializer; its usual form does not quantize");
     println!("message headers and entity ids are counted, transport headers are not");
-    println!("every client acknowledges at once, so that nothing is sent twice: {figure:.2} B");
+    println!("every client acknowledges at once, so that nothing is sent twice: {result:.2} B");
     println!("half of the clients acknowledge a tick later, resends counted: {half_late:.2} B");
-    format!("{figure:.2} B/update")
+    format!("{result:.2} B/update")
 }
 
-/// Measures the server's update and describes it; the figure is the median.
+/// Measures and prints the time of the server's update. Returns the median.
 fn update_time_ms(shape: Shape, warm_up_ticks: usize, measured_ticks: usize) -> String {
     println!("{shape}");
     let ticks = measure(shape, warm_up_ticks, measured_ticks);
     let mut times: Vec<Duration> = ticks.iter().map(|tick| tick.server_time).collect();
     times.sort_unstable();
-    let quantile_ms = |share: f64| {
-        let index = (share * (times.len() - 1) as f64).round() as usize;
+    let quantile_ms = |quantile: f64| {
+        let index = (quantile * (times.len() - 1) as f64).round() as usize;
         times[index].as_secs_f64() * 1_000.0
     };
     println!(

@@ -1,4 +1,4 @@
-//! A bevy_replicon server and its clients in one process, exchanging messages without sockets.
+//! bevy_replicon server and its clients in one process, without sockets.
 
 use std::{
     collections::VecDeque,
@@ -18,20 +18,20 @@ use bevy_replicon::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The largest message that travels unsplit; the library's own test clients use the same.
+/// Largest message that is not split. The library's test clients use the same.
 const MESSAGE_BYTES_MAX: usize = 1200;
 
-/// Where the index that a client acknowledges lies in a mutation message, behind one byte of flags.
-/// The real clients prove it on every tick.
+/// Position of the acknowledged index in a mutation message, after one byte of flags. The real clients
+/// verify it on every tick.
 const MUTATE_INDEX: Range<usize> = 1..3;
 
-/// How much there is to replicate, and to whom.
+/// Size of a workload.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub entities: usize,
     /// Every client sees every entity.
     pub clients: usize,
-    /// How many of the clients acknowledge one tick later than the others.
+    /// Number of clients that acknowledge one tick later than the others.
     pub late_clients: usize,
     pub changes_per_tick: usize,
 }
@@ -46,14 +46,14 @@ impl fmt::Display for Shape {
     }
 }
 
-/// What one tick cost.
+/// Cost of one tick.
 pub struct Tick {
-    /// From taking in acknowledgements to having every client's messages ready to send.
+    /// Time from handling acknowledgements until every client's messages are ready to send.
     pub server_time: Duration,
     pub bytes_sent: usize,
 }
 
-/// A running server with its clients.
+/// Running server with its clients.
 pub struct Session {
     shape: Shape,
     server: App,
@@ -63,7 +63,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Connects the clients, spawns the entities and sends them to everyone.
+    /// Connects the clients, spawns the entities and sends them to all clients.
     pub fn start(shape: Shape) -> Self {
         let mut server = replicating_app();
         server.world_mut().resource_mut::<NextState<ServerState>>().set(ServerState::Running);
@@ -74,7 +74,7 @@ impl Session {
         let clients = (0..shape.clients)
             .map(|index| {
                 let ack_delay_ticks = usize::from(index >= on_time_clients);
-                // One client of each kind is real: it proves that what is sent can be applied.
+                // One client of each kind is real: it verifies that the messages can be applied.
                 let is_real = index == 0 || index == on_time_clients;
                 Client::connect(&mut server, ack_delay_ticks, is_real)
             })
@@ -105,7 +105,7 @@ impl Session {
         }
     }
 
-    /// Takes the entities in turn, each tick's changes spread evenly over the world.
+    /// Changes entities in turn, spread evenly over the world.
     fn move_some(&mut self) {
         let stride = self.shape.entities / self.shape.changes_per_tick;
         for step in 0..self.shape.changes_per_tick {
@@ -143,7 +143,7 @@ impl Session {
 /// Messages for one client, each with its channel.
 type Messages = Vec<(usize, Bytes)>;
 
-/// A moving 2-D entity in the usual form: plain fields, serialized by the library's default.
+/// Moving 2-D entity with plain fields, serialized by the library's default.
 #[derive(Component, Serialize, Deserialize, Clone, Copy, PartialEq, Debug)]
 struct Mover {
     position_x: f32,
@@ -177,9 +177,9 @@ impl Mover {
 
 struct Client {
     entity: Entity,
-    /// Acknowledgements on their way to the server, one entry per tick.
+    /// Acknowledgements in flight to the server, one entry per tick.
     acks: VecDeque<Vec<u8>>,
-    /// A real client; the others only acknowledge, so that their work does not crowd the caches.
+    /// Real client. The others only acknowledge, so that their work does not fill the caches.
     app: Option<App>,
 }
 
@@ -220,7 +220,7 @@ impl Client {
     }
 }
 
-/// Lets a real client apply the messages, and returns what it acknowledges.
+/// Applies the messages in a real client and returns its acknowledgement.
 fn ack_of_app(app: &mut App, messages: Messages) -> Vec<u8> {
     let mut inbox = app.world_mut().resource_mut::<ClientMessages>();
     for (channel, message) in messages {
