@@ -81,7 +81,7 @@ impl World {
         let registry = Registry::new();
         let store = aether_testkit_store::memory().open().await;
         let folder = std::env::temp_dir().join(format!("aether-client-account-{}", uuid::Uuid::new_v4()));
-        let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be made");
+        let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be created");
         let clock: Arc<dyn WallClock> = Arc::new(ManualClock::at(NOW));
         let sessions = session::Settings {
             access_seconds: 900,
@@ -103,7 +103,7 @@ impl World {
         let tokens = Arc::new(Tokens::new(ring, "aether"));
         let parts = ServicesParts { store, clock, tokens: Arc::clone(&tokens), registry: &registry };
         let services = Services::open(parts, settings, extensions).await;
-        let mut services = services.expect("the tables are there");
+        let mut services = services.expect("the services open");
         let names = [
             provider::APPLE,
             provider::FACEBOOK,
@@ -137,7 +137,7 @@ impl World {
         let response = self.router.clone().oneshot(request).await.expect("a router always answers");
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, 1_048_576).await.expect("it ends");
-        let body = serde_json::from_slice(&body).expect("it is JSON");
+        let body = serde_json::from_slice(&body).expect("the value is JSON");
         Answer { status: parts.status, headers: parts.headers, body }
     }
 
@@ -176,7 +176,7 @@ impl World {
         };
         let messages = self.services.store.write(operation).await.expect("the outbox can be read");
         let message = messages.iter().find(|message| message.topic == topic).expect("it is told");
-        let told: Value = serde_json::from_str(&message.payload).expect("it is JSON");
+        let told: Value = serde_json::from_str(&message.payload).expect("the value is JSON");
         told["code"].as_str().expect("there is a code").to_owned()
     }
 }
@@ -202,7 +202,7 @@ fn bearer(answer: &Answer) -> String {
 fn claims(token: &Value) -> Value {
     let token = token.as_str().expect("there is a token");
     let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).expect("it has parts")).expect("it is base64");
-    serde_json::from_slice(&payload).expect("it is JSON")
+    serde_json::from_slice(&payload).expect("the value is JSON")
 }
 
 #[tokio::test]
@@ -513,12 +513,12 @@ async fn a_guest_is_told_to_sign_in() {
 fn note<O: Operation>(hooks: &mut Hooks, noted: &Arc<Mutex<Vec<String>>>) {
     let before = Arc::clone(noted);
     hooks.before::<O, _>(move |_, request| {
-        before.lock().expect("no test panics with it").push(format!("before {}", O::NAME));
+        before.lock().expect("the lock is not poisoned").push(format!("before {}", O::NAME));
         async { Ok(Some(request)) }
     });
     let after = Arc::clone(noted);
     hooks.after::<O, _>(move |_, _, _| {
-        after.lock().expect("no test panics with it").push(format!("after {}", O::NAME));
+        after.lock().expect("the lock is not poisoned").push(format!("after {}", O::NAME));
         async {}
     });
 }
@@ -566,7 +566,7 @@ async fn hooks_run_around_what_the_protocol_has_nothing_of() {
     ];
     let expected: Vec<String> =
         expected.iter().flat_map(|name| [format!("before {name}"), format!("after {name}")]).collect();
-    assert_eq!(*noted.lock().expect("no test panics with it"), expected);
+    assert_eq!(*noted.lock().expect("the lock is not poisoned"), expected);
 }
 
 #[tokio::test]

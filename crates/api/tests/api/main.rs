@@ -1,8 +1,8 @@
 //! Tests of the client API through its router, without a socket.
 
-mod around;
 mod calls;
 mod client_account;
-mod desk;
+mod common;
 mod leaderboard;
 mod storage;
+mod world;

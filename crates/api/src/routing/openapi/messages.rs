@@ -37,14 +37,14 @@ fn accounts() -> Vec<DescriptorProto> {
 fn profiles() -> Vec<DescriptorProto> {
     let (active, data) = (field("active", Type::Bool, ""), || json("data"));
     let (create_time, update_time) = (time("create_time"), time("update_time"));
-    let profiles = repeated(own_message("profiles", "ProfileMessage"));
+    let profiles = repeated(own_message("profiles", "ShownProfile"));
     vec![
         message("ActiveProfile", [text("active")]),
         message("CreateProfileRequest", [text("id"), text("name"), data()]),
         message("ProfileFields", [text("name"), data()]),
         message("ProfileList", [text("active"), profiles]),
         message("ProfileRequest", [text("id")]),
-        message("ProfileMessage", [text("id"), text("name"), data(), active, create_time, update_time]),
+        message("ShownProfile", [text("id"), text("name"), data(), active, create_time, update_time]),
         message("UpdateProfileRequest", [text("id"), own_message("profile", "ProfileFields")]),
     ]
 }
@@ -91,7 +91,7 @@ mod tests {
         ResetPasswordRequest, VerifyEmailRequest,
     };
     use aether_services::profile::operation::{
-        ActiveProfile, CreateProfileRequest, ProfileFields, ProfileList, ProfileMessage, ProfileRequest,
+        ActiveProfile, CreateProfileRequest, ProfileFields, ProfileList, ProfileRequest, ShownProfile,
         UpdateProfileRequest,
     };
     use serde::Serialize;
@@ -129,7 +129,7 @@ mod tests {
         assert_agrees(&fields);
         assert_agrees(&ProfileList::default());
         assert_agrees(&ProfileRequest { id: text() });
-        assert_agrees(&ProfileMessage::default());
+        assert_agrees(&ShownProfile::default());
         assert_agrees(&UpdateProfileRequest { id: text(), profile: Some(fields) });
     }
 }

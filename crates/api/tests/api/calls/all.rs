@@ -1,6 +1,6 @@
 //! All operations: each is in the table, has a route, and is called by its name.
 
-use crate::desk::World;
+use crate::world::World;
 use aether_messages::operation::NAMES;
 use aether_services::{GrpcCode, ServiceError};
 use http::Method;
@@ -96,12 +96,12 @@ async fn every_operation_is_called_by_its_name() {
         for outcome in [&outcome, &ignored] {
             match outcome {
                 Ok(answer) => assert!(answer.is_object(), "{name}: {answer}"),
-                Err(refusal) => {
-                    assert!(!matches!(refusal.code, GrpcCode::Internal | GrpcCode::Unimplemented), "{name}: {refusal}");
+                Err(error) => {
+                    assert!(!matches!(error.code, GrpcCode::Internal | GrpcCode::Unimplemented), "{name}: {error}");
                 }
             }
         }
-        let code = |outcome: &Result<Value, ServiceError>| outcome.as_ref().err().map(|refusal| refusal.code);
+        let code = |outcome: &Result<Value, ServiceError>| outcome.as_ref().err().map(|error| error.code);
         assert_eq!(code(&outcome), code(&ignored), "{name} ignores fields that it does not know");
     }
 }
@@ -118,21 +118,21 @@ async fn a_bad_value_is_refused_by_name_as_it_is_over_http() {
             let outcome = world.services().call_json(operation.name, &context, bad.clone()).await;
             // A message of our own may also be read from a list of its fields, by name as over HTTP.
             if !bad.is_array() || operation.request.starts_with("nakama.") {
-                let code = outcome.as_ref().err().map(|refusal| refusal.code);
+                let code = outcome.as_ref().err().map(|error| error.code);
                 assert_eq!(code, Some(GrpcCode::InvalidArgument), "{} {bad}: {outcome:?}", operation.name);
             }
             let Some((method, path)) = routes.get(operation.name) else { continue };
-            let refusal = outcome.expect_err("no operation does anything with an empty request");
+            let error = outcome.expect_err("no operation does anything with an empty request");
             let request = http::Request::builder().method(method).uri(path);
             let signed_in = operation.access == aether_services::calls::Access::Session;
             let request = if signed_in { request } else { request.header("authorization", basic) };
             let answer = world.send(signed_in.then_some(&player), request, bad.to_string().into_bytes()).await;
-            let body = axum::body::to_bytes(answer.into_body(), 1 << 16).await.expect("it is all there");
+            let body = axum::body::to_bytes(answer.into_body(), 1 << 16).await.expect("the body is complete");
             let body: Value = serde_json::from_slice(&body).expect("every answer is JSON");
-            assert_eq!(body["code"], refusal.code as u8, "{} {bad}: {body}", operation.name);
+            assert_eq!(body["code"], error.code as u8, "{} {bad}: {body}", operation.name);
             let sentence = body["message"].as_str().expect("there is a message");
             // Only text has lines and columns.
-            let expected = refusal.message.trim_end_matches('.');
+            let expected = error.message.trim_end_matches('.');
             assert!(sentence.starts_with(expected), "{}: {sentence:?} and {expected:?}", operation.name);
         }
     }

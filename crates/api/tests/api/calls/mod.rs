@@ -1,4 +1,4 @@
-//! The table of calls: operations, hooks and functions by type, by name and over HTTP.
+//! The call table: operations, hooks and functions by type, by name and over HTTP.
 
 mod all;
 mod limits;

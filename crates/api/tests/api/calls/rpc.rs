@@ -1,6 +1,6 @@
 //! Functions that clients call by name.
 
-use crate::desk::{Player, World};
+use crate::world::{Player, World};
 use aether_messages::operation::RpcFunc;
 use aether_services::calls::Module;
 use aether_services::{CallContext, GrpcCode, ServiceError};
@@ -9,22 +9,22 @@ use http::{HeaderMap, Method, Request, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A world with functions: one that tells how it was called, one that refuses, and one that is not for clients.
+/// Creates a world with functions: one that reports its call, one that fails, and one that is not for clients.
 async fn world() -> (World, Player) {
     let world = World::new(|_| {}).await;
     let mut module = Module::default();
-    let told = module.functions.register_rpc("Tell", |_, context, payload| async move {
+    let registered = module.functions.register_rpc("Tell", |_, context, payload| async move {
         let user = context.caller.user().map(|identity| identity.user);
         Ok(json!({ "payload": payload, "query": context.query, "user": user }).to_string())
     });
-    told.expect("the name is free");
-    let refused = module.functions.register_rpc("refuse", |_, _, _| async {
+    registered.expect("the name is free");
+    let registered = module.functions.register_rpc("refuse", |_, _, _| async {
         Err(ServiceError::new(GrpcCode::FailedPrecondition, "The shop is closed."))
     });
-    refused.expect("the name is free");
+    registered.expect("the name is free");
     let hidden = module.functions.register_call("hidden", |_, payload| async move { Ok(Some(payload)) });
     hidden.expect("the name is free");
-    world.services().calls.replace("test", module).expect("the module is good");
+    world.services().calls.replace("test", module).expect("the module is valid");
     let player = world.player().await;
     (world, player)
 }
@@ -33,12 +33,12 @@ async fn send(world: &World, player: &Player, method: Method, path: &str, body: 
     let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/x-test");
     let response = world.send(Some(player), request, body.as_bytes().to_vec()).await;
     let (parts, body) = response.into_parts();
-    let bytes = to_bytes(body, 1 << 20).await.expect("it is all there");
-    (parts.status.as_u16(), parts.headers, String::from_utf8(bytes.to_vec()).expect("it is text"))
+    let bytes = to_bytes(body, 1 << 20).await.expect("the body is complete");
+    (parts.status.as_u16(), parts.headers, String::from_utf8(bytes.to_vec()).expect("the body is text"))
 }
 
-fn told(payload: &Value) -> Value {
-    serde_json::from_str(payload.as_str().expect("a payload is text")).expect("this function tells JSON")
+fn report(payload: &Value) -> Value {
+    serde_json::from_str(payload.as_str().expect("a payload is text")).expect("the function returns JSON")
 }
 
 #[tokio::test]
@@ -46,78 +46,78 @@ async fn a_payload_travels_as_a_json_string_in_both_directions() {
     let (world, player) = world().await;
     let (status, answer) = world.ask(Some(&player), Method::POST, "/v2/rpc/tell", r#""{\"a\":1}""#).await;
     assert_eq!((status, answer.as_object().map(serde_json::Map::len)), (200, Some(1)));
-    assert_eq!(told(&answer["payload"]), json!({ "payload": "{\"a\":1}", "query": {}, "user": player.id }));
+    assert_eq!(report(&answer["payload"]), json!({ "payload": "{\"a\":1}", "query": {}, "user": player.id }));
     let (_, empty) = world.ask(Some(&player), Method::POST, "/v2/rpc/TELL", "").await;
-    assert_eq!(told(&empty["payload"])["payload"], "", "case does not matter, and nothing is an empty payload");
+    assert_eq!(report(&empty["payload"])["payload"], "", "case does not matter, and an empty body is an empty payload");
 }
 
 #[tokio::test]
-async fn get_has_no_payload_and_hands_the_query_over() {
+async fn get_has_no_payload_and_passes_the_query() {
     let (world, player) = world().await;
     let path = "/v2/rpc/tell?payload=%22x%22&a=1&a=2&http_key=secret&";
     let (status, answer) = world.ask(Some(&player), Method::GET, path, "").await;
     let query = json!({ "payload": ["\"x\""], "a": ["1", "2"] });
     assert_eq!(status, 200);
-    assert_eq!(told(&answer["payload"]), json!({ "payload": "", "query": query, "user": player.id }));
+    assert_eq!(report(&answer["payload"]), json!({ "payload": "", "query": query, "user": player.id }));
 }
 
 #[tokio::test]
-async fn unwrapped_the_body_is_the_payload_and_so_is_the_answer() {
+async fn unwrapped_body_and_answer_are_the_payload() {
     let (world, player) = world().await;
     let (status, headers, body) = send(&world, &player, Method::POST, "/v2/rpc/tell?unwrap", "as { it is").await;
     assert_eq!(status, 200);
     assert_eq!(headers[header::CONTENT_TYPE], "application/x-test");
-    let answer: Value = serde_json::from_str(&body).expect("this function tells JSON");
+    let answer: Value = serde_json::from_str(&body).expect("the function returns JSON");
     assert_eq!((&answer["payload"], &answer["query"]), (&json!("as { it is"), &json!({ "unwrap": [""] })));
 }
 
 #[tokio::test]
-async fn a_refusal_has_the_form_that_clients_of_functions_know() {
+async fn an_error_has_the_form_of_the_rpc_protocol() {
     let (world, player) = world().await;
-    let refused = |code: u8, sentence: &str| json!({ "code": code, "error": sentence, "message": sentence });
+    let error = |code: u8, sentence: &str| json!({ "code": code, "error": sentence, "message": sentence });
     let ask = async |path: &str, body: &str| world.ask(Some(&player), Method::POST, path, body).await;
-    let missing = (404, refused(5, "RPC function not found"));
+    let missing = (404, error(5, "RPC function not found"));
     assert_eq!(ask("/v2/rpc/none", "").await, missing);
     assert_eq!(ask(&format!("/v2/rpc/{}", "x".repeat(10_000)), "").await, missing);
     assert_eq!(ask("/v2/rpc/hidden", "").await, missing, "it is not for clients");
-    assert_eq!(ask("/v2/rpc/refuse", "").await, (400, refused(9, "The shop is closed.")));
+    assert_eq!(ask("/v2/rpc/refuse", "").await, (400, error(9, "The shop is closed.")));
     let (status, body) = ask("/v2/rpc/tell", "{}").await;
     assert_eq!((status, &body["code"], &body["error"]), (400, &json!(3), &body["message"]));
     let nobody = world.ask(None, Method::POST, "/v2/rpc/tell", "").await;
-    assert_eq!(nobody, (401, refused(16, "Auth token required")));
+    assert_eq!(nobody, (401, error(16, "Auth token required")));
 }
 
 #[tokio::test]
-async fn a_function_is_called_by_name_with_the_hooks_around_it() {
+async fn a_function_is_called_by_name_with_its_hooks() {
     let (world, player) = world().await;
     let mut module = Module::default();
     module.hooks.before::<RpcFunc, _>(|_, mut request| async move {
         request.payload.push('!');
         Ok(Some(request))
     });
-    world.services().calls.replace("hooks", module).expect("the module is good");
+    world.services().calls.replace("hooks", module).expect("the module is valid");
     let (services, context) = (world.services(), world.context(&player));
-    let by_function = services.call_function("tell", &context, "hey".to_owned()).await.expect("it is called");
+    let by_function = services.call_function("tell", &context, "hey".to_owned()).await.expect("the call succeeds");
     assert_eq!(serde_json::from_str::<Value>(&by_function).expect("JSON")["payload"], "hey!");
     let by_name = services.call_json("RpcFunc", &context, json!({ "id": "tell", "payload": "hey" })).await;
-    assert_eq!(by_name.expect("it is called"), json!({ "id": "tell", "payload": by_function }));
+    assert_eq!(by_name.expect("the call succeeds"), json!({ "id": "tell", "payload": by_function }));
     let (_, over_http) = world.ask(Some(&player), Method::POST, "/v2/rpc/tell", r#""hey""#).await;
     assert_eq!(over_http["payload"], by_function);
 }
 
 #[tokio::test]
-async fn rooms_call_functions_with_bytes_and_clients_not_those_of_rooms() {
+async fn rooms_call_functions_with_bytes_and_clients_cannot_call_those_of_rooms() {
     let (world, player) = world().await;
     let (services, server) = (world.services(), Arc::new(CallContext::server()));
     let bytes = vec![0, 159, 255];
     assert_eq!(services.call_bytes("hidden", &server, bytes.clone()).await, Ok(Some(bytes.clone())));
-    let answer = services.call_bytes("tell", &server, b"text".to_vec()).await.expect("it is for everyone");
-    let answer: Value = serde_json::from_slice(&answer.expect("it answers")).expect("JSON");
+    let answer = services.call_bytes("tell", &server, b"text".to_vec()).await.expect("clients and rooms may call it");
+    let answer: Value = serde_json::from_slice(&answer.expect("there is an answer")).expect("JSON");
     assert_eq!((&answer["payload"], &answer["user"]), (&json!("text"), &Value::Null));
     let no_text = services.call_bytes("tell", &server, bytes.clone()).await.expect_err("it takes text");
     assert_eq!(no_text.code, GrpcCode::InvalidArgument);
     let context = world.context(&player);
     assert_eq!(services.call_bytes("hidden", &context, bytes).await.expect_err("hidden").code, GrpcCode::NotFound);
-    assert_eq!(services.calls.functions(), ["refuse", "tell"], "those for clients");
+    assert_eq!(services.calls.functions(), ["refuse", "tell"], "only those for clients are listed");
     assert!(services.calls.has_function("Hidden") && !services.calls.has_function("none"));
 }

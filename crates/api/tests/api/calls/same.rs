@@ -1,6 +1,6 @@
 //! One operation by its type, by its name and over HTTP.
 
-use crate::desk::{Furnishing, World};
+use crate::world::{ApiParts, World};
 use aether_messages::api::{ReadStorageObjectId, ReadStorageObjectsRequest};
 use aether_messages::operation::{ReadStorageObjects, WriteStorageObjects};
 use aether_metrics::Registry;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 type Noted = Arc<Mutex<Vec<String>>>;
 
 fn taken(noted: &Noted) -> Vec<String> {
-    std::mem::take(&mut *noted.lock().expect("no test panics with it"))
+    std::mem::take(&mut *noted.lock().expect("the lock is not poisoned"))
 }
 
 /// A module with a hook of each kind around reading, of which each notes its turn.
@@ -21,7 +21,7 @@ fn module(noted: &Noted) -> Module {
     let mut module = Module::default();
     let note = |name: &'static str| {
         let noted = Arc::clone(noted);
-        move || noted.lock().expect("no test panics with it").push(name.to_owned())
+        move || noted.lock().expect("the lock is not poisoned").push(name.to_owned())
     };
     let (first, second, third, fourth) =
         (note("before by type"), note("before by name"), note("after by name"), note("after by type"));
@@ -55,16 +55,16 @@ fn module(noted: &Noted) -> Module {
 #[tokio::test]
 async fn an_operation_is_the_same_by_type_by_name_and_over_http() {
     let (registry, noted) = (Registry::new(), Noted::default());
-    let world = World::furnished(|_| {}, Furnishing { registry: registry.clone(), ..Furnishing::default() }).await;
+    let world = World::with_parts(|_| {}, ApiParts { registry: registry.clone(), ..ApiParts::default() }).await;
     let player = world.player().await;
     let (services, context) = (world.services(), world.context(&player));
-    services.calls.replace("test", module(&noted)).expect("the module is good");
+    services.calls.replace("test", module(&noted)).expect("the module is valid");
     let write = json!({ "objects": [{ "collection": "saves", "key": "one", "value": "{\"level\":3}" }] });
     services.call_json("WriteStorageObjects", &context, write).await.expect("it is written");
     // The hook by name mends the key.
     let id = ReadStorageObjectId { collection: "saves".into(), key: "other".into(), user_id: player.id.to_string() };
     let request = ReadStorageObjectsRequest { object_ids: vec![id] };
-    let json = serde_json::to_value(&request).expect("it is JSON");
+    let json = serde_json::to_value(&request).expect("the value is JSON");
 
     let by_type = services.call::<ReadStorageObjects>(&context, request).await.expect("it is read");
     let turns = ["before by type", "before by name", "after by name", "after by type"];
@@ -76,7 +76,7 @@ async fn an_operation_is_the_same_by_type_by_name_and_over_http() {
 
     assert_eq!((status, &over_http["objects"][0]["value"]), (200, &json!("{\"level\":3}")));
     assert_eq!(by_name, over_http);
-    assert_eq!(serde_json::to_value(by_type).expect("it is JSON"), over_http);
+    assert_eq!(serde_json::to_value(by_type).expect("the value is JSON"), over_http);
     let text = registry.render();
     assert!(text.contains("aether_operation_duration_seconds_count{operation=\"ReadStorageObjects\"} 3\n"), "{text}");
 }
@@ -84,7 +84,7 @@ async fn an_operation_is_the_same_by_type_by_name_and_over_http() {
 #[tokio::test]
 async fn a_refusal_is_the_same_and_counted_the_same() {
     let registry = Registry::new();
-    let world = World::furnished(|_| {}, Furnishing { registry: registry.clone(), ..Furnishing::default() }).await;
+    let world = World::with_parts(|_| {}, ApiParts { registry: registry.clone(), ..ApiParts::default() }).await;
     let player = world.player().await;
     let (services, context) = (world.services(), world.context(&player));
     let mut module = Module::default();
@@ -94,13 +94,13 @@ async fn a_refusal_is_the_same_and_counted_the_same() {
             _ => Err(ServiceError::new(GrpcCode::PermissionDenied, "Not today.")),
         }
     });
-    services.calls.replace("test", module).expect("the module is good");
+    services.calls.replace("test", module).expect("the module is valid");
     let cases = [
         (json!({}), 404, GrpcCode::NotFound, "Requested resource was not found."),
         (json!({ "objects": [{}] }), 403, GrpcCode::PermissionDenied, "Not today."),
     ];
     for (request, status, code, sentence) in cases {
-        let typed = serde_json::from_value(request.clone()).expect("it is a request");
+        let typed = serde_json::from_value(request.clone()).expect("the request is valid");
         let by_type = services.call::<WriteStorageObjects>(&context, typed).await.expect_err("it is refused");
         let by_name = services.call_json("WriteStorageObjects", &context, request.clone()).await;
         assert_eq!(by_name.expect_err("it is refused"), by_type);
@@ -122,7 +122,7 @@ async fn a_hook_that_makes_no_request_of_a_request_is_a_defect_of_the_server() {
     let mut module = Module::default();
     let named = module.hooks.before_named("GetUsers", |_, _| async { Ok(Some(json!({ "ids": 7 }))) });
     named.expect("there is such an operation");
-    world.services().calls.replace("test", module).expect("the module is good");
+    world.services().calls.replace("test", module).expect("the module is valid");
     let refused = world.ask(Some(&player), Method::GET, "/v2/user", "").await;
     assert_eq!(refused, (500, json!({ "code": 13, "message": "An internal error occurred." })));
 }

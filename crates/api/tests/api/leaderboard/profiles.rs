@@ -1,4 +1,4 @@
-use crate::desk::World;
+use crate::world::World;
 use aether_services::profile::operation::{
     CreateProfile, DeleteProfile, ListProfiles, SelectProfile, UpdateProfile, UpdateProfileRequest,
 };
@@ -64,12 +64,8 @@ async fn what_is_wrong_is_refused_with_its_code() {
         (Method::DELETE, "/v2/profile", "", 501, 12),
     ];
     for (method, path, body, expected_status, code) in cases {
-        let (status, refusal) = world.ask(Some(&player), method.clone(), path, body).await;
-        assert_eq!(
-            (status, refusal["code"].as_u64()),
-            (expected_status, Some(code)),
-            "{method} {path} {body}: {refusal}"
-        );
+        let (status, error) = world.ask(Some(&player), method.clone(), path, body).await;
+        assert_eq!((status, error["code"].as_u64()), (expected_status, Some(code)), "{method} {path} {body}: {error}");
     }
     let (status, _) = world.ask(None, Method::GET, "/v2/profile", "").await;
     assert_eq!(status, 401);
@@ -92,11 +88,11 @@ fn note<O: Operation>(hooks: &mut Hooks, noted: &Arc<Mutex<Vec<String>>>) {
     let (before, after) = (Arc::clone(noted), Arc::clone(noted));
     hooks.before::<O, _>(move |context, request| {
         assert!(context.caller.user().is_some(), "a hook knows who asks");
-        before.lock().expect("no test panics with it").push(format!("before {}", O::NAME));
+        before.lock().expect("the lock is not poisoned").push(format!("before {}", O::NAME));
         async { Ok(Some(request)) }
     });
     hooks.after::<O, _>(move |_, _, _| {
-        after.lock().expect("no test panics with it").push(format!("after {}", O::NAME));
+        after.lock().expect("the lock is not poisoned").push(format!("after {}", O::NAME));
         async {}
     });
 }
@@ -138,7 +134,7 @@ async fn hooks_run_around_profiles_and_may_change_or_refuse() {
     let mut expected = ran("CreateProfile").to_vec();
     expected.push("before UpdateProfile".to_owned());
     expected.extend(["UpdateProfile", "SelectProfile", "ListProfiles", "DeleteProfile"].into_iter().flat_map(ran));
-    assert_eq!(*noted.lock().expect("no test panics with it"), expected);
+    assert_eq!(*noted.lock().expect("the lock is not poisoned"), expected);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-use crate::desk::{NOW, Player, World};
+use crate::world::{NOW, Player, World};
 use aether_services::leaderboard::{Definition, Leaderboards, Operator, RankOrder};
 use http::Method;
 use serde_json::{Value, json};

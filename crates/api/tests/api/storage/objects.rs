@@ -1,4 +1,4 @@
-use crate::desk::{NOW, World};
+use crate::world::{NOW, World};
 use aether_services::Caller;
 use aether_services::storage::{ObjectId, Permission, Write};
 use http::Method;

@@ -1,4 +1,4 @@
-use crate::desk::{NOW, World};
+use crate::world::{NOW, World};
 use aether_services::purchase::{
     Environment, PurchaseProvider, Receipt, Shop, ValidateFuture, ValidatedPurchase, ValidatedSubscription,
 };

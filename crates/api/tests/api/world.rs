@@ -1,4 +1,4 @@
-//! The client API before services over a database in memory, with users who are signed in.
+//! The client API with services over an in-memory database, and signed-in users.
 
 use aether_api::TrustedProxies;
 use aether_api::client::{ApiKeys, ClientApi, RateSettings, RequestRates, router};
@@ -24,30 +24,31 @@ use std::sync::Arc;
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
-/// The 14th of November 2023, 22:13:20.
+/// Time of the tests: 14 November 2023, 22:13:20.
 pub const NOW: i64 = 1_700_000_000_000;
 
+/// Router and services under test.
 pub struct World {
     router: Router,
     services: Arc<Services>,
     folder: PathBuf,
 }
 
-/// What a desk has beside its services.
-pub struct Furnishing {
+/// Parts of the client API that tests replace.
+pub struct ApiParts {
     pub rates: RequestRates,
     pub registry: Registry,
     pub is_online: fn(Uuid) -> bool,
 }
 
-impl Default for Furnishing {
-    fn default() -> Furnishing {
+impl Default for ApiParts {
+    fn default() -> ApiParts {
         let rates = RequestRates::new(RateSettings::default());
-        Furnishing { rates, registry: Registry::new(), is_online: |_| false }
+        ApiParts { rates, registry: Registry::new(), is_online: |_| false }
     }
 }
 
-/// Someone who is signed in.
+/// A signed-in user.
 #[derive(Clone)]
 pub struct Player {
     pub id: Uuid,
@@ -55,18 +56,18 @@ pub struct Player {
 }
 
 impl World {
-    /// With what is done to the services before they are used.
+    /// Creates a world. `prepare` changes the services before they are used.
     pub async fn new(prepare: impl FnOnce(&mut Services)) -> World {
-        World::furnished(prepare, Furnishing::default()).await
+        World::with_parts(prepare, ApiParts::default()).await
     }
 
-    /// The same with a desk that is not as usual.
-    pub async fn furnished(prepare: impl FnOnce(&mut Services), furnishing: Furnishing) -> World {
-        let Furnishing { rates, registry, is_online } = furnishing;
+    /// Creates a world with other parts of the client API.
+    pub async fn with_parts(prepare: impl FnOnce(&mut Services), api_parts: ApiParts) -> World {
+        let ApiParts { rates, registry, is_online } = api_parts;
         let store =
-            Store::open(&StoreSettings::new(Database::Memory), &registry).await.expect("memory is always there");
+            Store::open(&StoreSettings::new(Database::Memory), &registry).await.expect("an in-memory database opens");
         let folder = std::env::temp_dir().join(format!("aether-api-{}", Uuid::new_v4()));
-        let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be made");
+        let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be created");
         let settings = ServicesSettings {
             sessions: session::Settings {
                 access_seconds: 900,
@@ -84,12 +85,12 @@ impl World {
         let clock = Arc::new(ManualClock::at(NOW));
         let parts = ServicesParts { store, clock, tokens: Arc::new(Tokens::new(ring, "aether")), registry: &registry };
         let services = Services::open(parts, settings, ServicesExtensions::default()).await;
-        let mut services = services.expect("the tables are there");
+        let mut services = services.expect("the services open");
         prepare(&mut services);
         let services = Arc::new(services);
         let keys = ApiKeys { server: "defaultkey".to_owned() };
-        let desk = ClientApi::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()), &registry);
-        World { router: router(desk.with_presence(is_online)), services, folder }
+        let api = ClientApi::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()), &registry);
+        World { router: router(api.with_presence(is_online)), services, folder }
     }
 
     pub async fn player(&self) -> Player {
@@ -101,38 +102,38 @@ impl World {
             .store
             .write(move |transaction| transaction.execute(insert, values![id, &id.to_string(), NOW]));
         inserted.await.expect("the name is free");
-        let beginning =
+        let session =
             NewSession { user: id, username: &name, variables: BTreeMap::new(), address: None, method: "device" };
-        let pair = self.services.sessions.start(beginning).await.expect("it starts");
+        let pair = self.services.sessions.start(session).await.expect("the session starts");
         Player { id, token: pair.access }
     }
 
-    /// The services behind the desk.
+    /// Services of the API.
     pub fn services(&self) -> &Arc<Services> {
         &self.services
     }
 
-    /// The circumstances of a call by a player.
+    /// Returns the context of a call by a player.
     pub fn context(&self, player: &Player) -> Arc<CallContext> {
         let identity = self.services.sessions.check(&player.token).expect("the player is signed in");
         Arc::new(CallContext::from_address(Caller::User(Arc::new(identity)), [127, 0, 0, 1].into()))
     }
 
-    /// What is answered to a request, with its status.
+    /// Sends a request. Returns the status and the body of the answer.
     pub async fn ask(&self, player: Option<&Player>, method: Method, path: &str, body: &str) -> (u16, Value) {
         let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/json");
         let response = self.send(player, request, body.as_bytes().to_vec()).await;
         let status = response.status().as_u16();
-        let bytes = to_bytes(response.into_body(), 1 << 20).await.expect("it is all there");
+        let bytes = to_bytes(response.into_body(), 1 << 20).await.expect("the body is complete");
         (status, serde_json::from_slice(&bytes).expect("every answer is JSON"))
     }
 
-    /// The whole answer to a request.
+    /// Sends a request. Returns the answer.
     pub async fn send(&self, player: Option<&Player>, mut request: Builder, body: Vec<u8>) -> Response {
         if let Some(player) = player {
             request = request.header(header::AUTHORIZATION, format!("Bearer {}", player.token));
         }
-        let request = request.body(Body::from(body)).expect("it is a request");
+        let request = request.body(Body::from(body)).expect("the request is valid");
         self.router.clone().oneshot(request).await.expect("a router always answers")
     }
 }

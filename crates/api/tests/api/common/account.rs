@@ -1,9 +1,9 @@
-use crate::desk::{Furnishing, World};
+use crate::world::{ApiParts, World};
 use http::Method;
 use serde_json::json;
 
 #[tokio::test]
-async fn everyone_may_have_all_that_is_kept_about_them_and_nobody_else() {
+async fn users_export_their_own_data_only() {
     let world = World::new(|_| {}).await;
     let (ann, ben) = (world.player().await, world.player().await);
     let object = json!({ "objects": [{ "collection": "saves", "key": "one", "value": "{\"level\":3}" }] }).to_string();
@@ -21,8 +21,8 @@ async fn everyone_may_have_all_that_is_kept_about_them_and_nobody_else() {
 #[tokio::test]
 async fn users_are_shown_as_online_while_they_are_connected() {
     let is_online = |user: uuid::Uuid| user.as_u128().is_multiple_of(2);
-    let furnishing = Furnishing { is_online, ..Furnishing::default() };
-    let world = World::furnished(|_| {}, furnishing).await;
+    let parts = ApiParts { is_online, ..ApiParts::default() };
+    let world = World::with_parts(|_| {}, parts).await;
     let mut seen = [false; 2];
     while seen != [true; 2] {
         let player = world.player().await;
