@@ -251,8 +251,8 @@ fn the_old_name_of_the_position_attribute_still_works() {
     assert_eq!(Pin { x: 3.0, y: 4.0 }.position(), Some([3.0, 4.0]));
     assert_eq!(OldPin { x: 3.0, y: 4.0 }.position(), Some([3.0, 4.0]));
     assert_eq!(OldBuoy { at: [3.0, 4.0] }.position(), Some([3.0, 4.0]));
-    assert!(Ship::HAS_POSITION && Pin::HAS_POSITION && OldPin::HAS_POSITION && OldBuoy::HAS_POSITION);
-    assert!(!Gun::HAS_POSITION);
+    let has_position = [Ship::HAS_POSITION, Pin::HAS_POSITION, OldPin::HAS_POSITION, OldBuoy::HAS_POSITION];
+    assert_eq!((has_position, Gun::HAS_POSITION), ([true; 4], false));
 }
 
 #[test]
