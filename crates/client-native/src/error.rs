@@ -67,7 +67,7 @@ impl ConnectionError {
             Self::NotOffered(transport) => format!("no {}", transport.name()),
             Self::Connection(kind) => kind.to_string(),
             Self::Untrusted(_) => "untrusted certificate".into(),
-            Self::Refused(ResponseError::Refused(status)) => format!("status {status}"),
+            Self::Refused(ResponseError::Status(status)) => format!("status {status}"),
             Self::Refused(error) => error.label().into(),
             Self::WebTransport(_) => "webtransport failed".into(),
             Self::TimedOut => "timed out".into(),
