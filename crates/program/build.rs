@@ -1,5 +1,5 @@
 //! Embeds the built pages in a release build: writes a table of their files that `src/pages.rs` includes. In other builds
-//! the program reads them from their folder, and changed pages need no build.
+//! the program reads the pages from their folder, so changed pages need no build.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write as _;
@@ -15,12 +15,12 @@ fn main() -> io::Result<()> {
     fs::write(folder("OUT_DIR").join("files.rs"), source)
 }
 
-/// A folder that cargo names.
+/// Returns a folder from an environment variable of cargo.
 fn folder(variable: &str) -> PathBuf {
     PathBuf::from(env::var_os(variable).unwrap_or_default())
 }
 
-/// The files of the pages, each with its address; none if the pages were not built.
+/// Returns the files of the pages with their paths; empty if the pages were not built.
 fn built_files() -> io::Result<Vec<(String, PathBuf)>> {
     let web = folder("CARGO_MANIFEST_DIR").join("../../web");
     let dist = web.join("dist");
@@ -30,13 +30,13 @@ fn built_files() -> io::Result<Vec<(String, PathBuf)>> {
         collect(&dist, "", &mut files)?;
         files.sort();
     } else if web.is_dir() {
-        // A path that does not exist would run this again with every build, so its parent is watched.
+        // A missing path would rerun this with every build, so its parent is watched.
         println!("cargo::rerun-if-changed={}", web.display());
     }
     Ok(files)
 }
 
-/// Finds the files below a folder, each with its address. Names with a leading dot are the build's own.
+/// Collects the files below a folder with their paths. Names with a leading dot belong to the build.
 fn collect(folder: &Path, address: &str, files: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -54,14 +54,14 @@ fn collect(folder: &Path, address: &str, files: &mut Vec<(String, PathBuf)>) -> 
     Ok(())
 }
 
-/// The table as Rust source.
+/// Returns the table as Rust source.
 fn table(files: &[(String, PathBuf)]) -> io::Result<String> {
     let mut source = String::from("Some(&[\n");
     for (address, path) in files {
         let mut hasher = DefaultHasher::new();
         fs::read(path)?.hash(&mut hasher);
         let (etag, path) = (format!("\"{:016x}\"", hasher.finish()), path.to_string_lossy());
-        let entry = format!("Asset {{ path: {address:?}, bytes: include_bytes!({path:?}), etag: {etag:?} }},");
+        let entry = format!("PageAsset {{ path: {address:?}, bytes: include_bytes!({path:?}), etag: {etag:?} }},");
         writeln!(source, "    {entry}").map_err(io::Error::other)?;
     }
     source += "])\n";

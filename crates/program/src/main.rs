@@ -13,7 +13,7 @@ use aether_server::services::leaderboard::Definition;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// How long a player of the sandbox who lost the connection keeps the ship.
+/// Time in which a player of the sandbox can resume after a lost connection.
 const RESUME_SECONDS: u32 = 15;
 
 /// A multiplayer game server in one program.
@@ -28,7 +28,7 @@ struct Arguments {
 enum Command {
     #[command(flatten)]
     Server(aether_server::commands::Command),
-    /// Let bots play on a server and report what they saw
+    /// Run bots against a server and print a report
     Load(LoadArguments),
 }
 
@@ -39,12 +39,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Fails if a bot could not get in or did not stay, so that scripts notice.
+/// Runs the load tool. Fails if a bot could not join or was disconnected, so that scripts notice.
 fn load(arguments: LoadArguments) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("The runtime cannot start: {error}");
+            eprintln!("Cannot start the async runtime: {error}");
             return ExitCode::FAILURE;
         }
     };

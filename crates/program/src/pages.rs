@@ -1,18 +1,18 @@
-//! The pages that this program shows: embedded in a release build, read from their folder in others.
+//! Pages of the program: embedded in a release build, read from their folder in other builds.
 
 use aether_server::{PageAsset, Pages};
 
-/// The files that `build.rs` embeds: `None` unless this is a release build, empty if the pages were not built before it.
+/// Files that `build.rs` embeds: `None` unless this is a release build, empty if the pages were not built before.
 const EMBEDDED: Option<&[PageAsset]> = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
-/// The folder where `cargo xtask web` builds the pages.
+/// Folder where `cargo xtask web` builds the pages.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/dist");
 
-/// Said by a release build without pages.
+/// Notice of a release build without pages.
 const UNBUILT: &str =
-    "Its pages were not built: run `cargo xtask web`, then build the program again; `cargo xtask dist` does both.";
+    "The pages were not built: run `cargo xtask web`, then build the program again; `cargo xtask dist` does both.";
 
-/// The pages of this build.
+/// Returns the pages of this build.
 pub fn pages() -> Pages {
     match EMBEDDED {
         None => Pages::folder(FOLDER.into()),

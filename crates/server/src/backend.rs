@@ -132,7 +132,7 @@ impl ServerBackend {
         self.open_sessions.set(self.sessions.open() as f64);
         let mut progress = self.tick_progress.lock().unwrap_or_else(PoisonError::into_inner);
         let TickProgress { ticks_seen, stuck } = &mut *progress;
-        *stuck = self.rooms.stuck(ticks_seen, STUCK_AFTER);
+        *stuck = self.rooms.find_stuck_room(ticks_seen, STUCK_AFTER);
     }
 }
 

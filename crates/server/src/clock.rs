@@ -1,9 +1,9 @@
-//! The clocks of the system.
+//! Clocks of the operating system.
 
 use aether_engine::MonotonicClock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Time since the start, for the scheduler.
+/// Monotonic time since the start, for the scheduler.
 pub(crate) struct UptimeClock(Instant);
 
 impl UptimeClock {

@@ -1,4 +1,4 @@
-//! Log lines: pretty on a terminal, JSON otherwise, filtered by module.
+//! Log output: text on a terminal, JSON otherwise, filtered by module.
 
 use crate::config::{Log, LogFormat};
 use std::io::IsTerminal;
@@ -6,22 +6,22 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Why logging could not be set up.
+/// Reason why logging could not be set up.
 #[derive(Debug)]
 pub enum LoggingError {
-    /// The filter is none.
+    /// The filter cannot be parsed.
     Filter(String),
-    /// The process logs already.
+    /// The process already has a logger.
     AlreadySet,
 }
 
-/// Logs to standard error from now on, for the whole process.
+/// Installs the logger of the process. It writes to standard error.
 pub fn start(log: &Log) -> Result<(), LoggingError> {
     let is_terminal = std::io::stderr().is_terminal();
     subscriber(log, is_terminal, std::io::stderr)?.try_init().map_err(|_| LoggingError::AlreadySet)
 }
 
-/// What would log to this writer; a test sets it for one thread.
+/// Returns a subscriber that logs to a writer. Tests use it for one thread.
 pub fn subscriber<Writer>(
     log: &Log,
     is_terminal: bool,
@@ -44,7 +44,7 @@ where
     })
 }
 
-/// Reads a filter such as `info,aether_net=debug`.
+/// Parses a filter such as `info,aether_net=debug`.
 pub(crate) fn filter(text: &str) -> Result<EnvFilter, LoggingError> {
     EnvFilter::builder().parse(text).map_err(|error| LoggingError::Filter(error.to_string()))
 }
@@ -52,8 +52,8 @@ pub(crate) fn filter(text: &str) -> Result<EnvFilter, LoggingError> {
 impl std::fmt::Display for LoggingError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Filter(error) => write!(formatter, "the log filter cannot be read: {error}"),
-            Self::AlreadySet => formatter.write_str("the process logs already"),
+            Self::Filter(error) => write!(formatter, "Cannot parse log.filter: {error}"),
+            Self::AlreadySet => formatter.write_str("The process already has a logger."),
         }
     }
 }

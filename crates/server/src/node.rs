@@ -1,21 +1,21 @@
-//! Which server this is: an id that stays in its data folder.
+//! The node id: identifies a server across restarts and is stored in its data folder.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use uuid::Uuid;
 
-/// The file of the id in the data folder.
+/// File in the data folder that holds the id.
 const FILE: &str = "node";
-/// Bytes of the file that are read: an id is shorter.
+/// Upper bound of the bytes read from the file. An id is shorter.
 const BYTES_MAX: u64 = 64;
 
-/// The id of the server whose data folder this is, made when there is none yet. After a crash it is by this id that a
-/// server has its rooms back at once.
+/// Returns the node id of a data folder and creates it if there is none. After a crash, a server with the same id gets its
+/// durable rooms back without waiting for their leases to expire.
 pub(crate) fn id(data_dir: &Path) -> Result<String, String> {
     let path = data_dir.join(FILE);
     let failed = |error: &dyn std::fmt::Display| {
-        format!("{} cannot be used: {error}. Set data_dir to a folder of your own.", path.display())
+        format!("Cannot use {}: {error}. Set data_dir to a folder that the server can write.", path.display())
     };
     fs::create_dir_all(data_dir).map_err(|error| failed(&error))?;
     match OpenOptions::new().write(true).create_new(true).open(&path) {
@@ -28,7 +28,8 @@ pub(crate) fn id(data_dir: &Path) -> Result<String, String> {
             let mut text = String::new();
             let file = File::open(&path).map_err(|error| failed(&error))?;
             file.take(BYTES_MAX).read_to_string(&mut text).map_err(|error| failed(&error))?;
-            let id = Uuid::try_parse(text.trim()).map_err(|_| failed(&"it holds no id; remove it for a new one"))?;
+            let id =
+                Uuid::try_parse(text.trim()).map_err(|_| failed(&"it contains no id; remove it to get a new one"))?;
             Ok(id.to_string())
         }
         Err(error) => Err(failed(&error)),
@@ -40,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_stays_and_damage_is_told() {
+    fn the_id_stays_and_damage_is_an_error() {
         let folder = std::env::temp_dir().join(format!("aether-node-{}", Uuid::new_v4().simple()));
         let first = id(&folder).unwrap();
         assert_eq!(id(&folder), Ok(first));

@@ -298,7 +298,7 @@ impl RunningServer {
             let mut second = tokio::time::interval(Duration::from_secs(1));
             loop {
                 second.tick().await;
-                rooms.each_second();
+                rooms.run_maintenance();
                 lobby.sweep();
                 backend.each_second();
             }

@@ -232,7 +232,11 @@ impl Server {
     }
 
     /// Takes the room types, with the settings of the configuration.
-    pub(crate) fn take_room_types(&mut self, config: &Config, registry: &Registry) -> Result<Vec<RoomType>, StartError> {
+    pub(crate) fn take_room_types(
+        &mut self,
+        config: &Config,
+        registry: &Registry,
+    ) -> Result<Vec<RoomType>, StartError> {
         let configure = |(name, definition): (String, RoomDefinition)| {
             let definition = configure(config, &name, definition)?;
             Ok(RoomType::new(name, definition, registry))

@@ -1,20 +1,20 @@
-//! Who runs PostgreSQL: it refuses to be root.
+//! User account of PostgreSQL, which refuses to run as root.
 
 use crate::ClusterError;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The account that Debian's package makes.
+/// User that the Debian package creates.
 const NAME: &str = "postgres";
 
-/// Whom the programs of PostgreSQL run as, if not as ourselves.
+/// User and group of the PostgreSQL programs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account {
     user: u32,
     group: u32,
 }
 
-/// Whether the one who runs PostgreSQL may look into this folder.
+/// Returns true if the user of PostgreSQL may enter this folder.
 #[must_use]
 pub fn can_enter(folder: &Path) -> bool {
     let Ok(account) = Account::needed() else { return false };
@@ -25,7 +25,7 @@ pub fn can_enter(folder: &Path) -> bool {
 }
 
 impl Account {
-    /// The account to change to: none, unless we are root.
+    /// Returns the account to switch to, or `None` unless the process runs as root.
     pub fn needed() -> Result<Option<Account>, ClusterError> {
         if id(&["-u"]) != Some(0) {
             return Ok(None);
@@ -33,13 +33,13 @@ impl Account {
         match (id(&["-u", NAME]), id(&["-g", NAME])) {
             (Some(user), Some(group)) => Ok(Some(Account { user, group })),
             _ => Err(ClusterError::new(format!(
-                "PostgreSQL does not run as root, and there is no user `{NAME}`; install the package, or run as \
+                "PostgreSQL does not run as root, and the user `{NAME}` does not exist; install the package, or run as \
                  another user"
             ))),
         }
     }
 
-    /// Has a program run as the account.
+    /// Makes a command run as the account.
     pub fn apply(account: Option<Account>, command: &mut Command) {
         #[cfg(unix)]
         if let Some(Account { user, group }) = account {
@@ -50,12 +50,12 @@ impl Account {
         let _ = (account, command);
     }
 
-    /// Gives a folder to the account.
-    pub fn own(account: Option<Account>, folder: &Path) -> Result<(), ClusterError> {
+    /// Makes the account the owner of a file or folder.
+    pub fn change_owner(account: Option<Account>, folder: &Path) -> Result<(), ClusterError> {
         #[cfg(unix)]
         if let Some(Account { user, group }) = account {
-            let given = std::os::unix::fs::chown(folder, Some(user), Some(group));
-            return given.map_err(|error| ClusterError::new(format!("{}: {error}", folder.display())));
+            let changed = std::os::unix::fs::chown(folder, Some(user), Some(group));
+            return changed.map_err(|error| ClusterError::new(format!("{}: {error}", folder.display())));
         }
         #[cfg(not(unix))]
         let _ = (account, folder);

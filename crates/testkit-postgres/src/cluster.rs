@@ -1,4 +1,4 @@
-//! A cluster: a folder with data, and the server that has it in hand.
+//! A cluster: a data folder and its server.
 
 use crate::account::Account;
 use crate::{ClusterError, programs};
@@ -8,22 +8,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a start or a stop may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked whether it has started.
-const GLANCE: Duration = Duration::from_millis(50);
-/// Settings of the server. What is committed is on the disk, as where it counts; many tests at once have a few
-/// connections each.
+/// Time limit of a start or a stop on a busy machine.
+const TIME_MAX: Duration = Duration::from_secs(60);
+/// Time between two checks for readiness.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Settings of the server. Commits are on disk as in production. Many concurrent tests have a few connections each.
 const SETTINGS: &str = "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 400\n\
     shared_buffers = '64MB'\nfsync = on\nsynchronous_commit = on\n";
-/// The file by which a running server is known, in the folder of its data.
+/// File in the data folder with process id and port of a running server.
 const PROCESS_FILE: &str = "postmaster.pid";
-/// What the server has to say.
+/// Log of the server.
 const LOG_FILE: &str = "server.log";
 
-/// A cluster of PostgreSQL that listens on a port of the loopback and trusts whoever comes from there.
+/// A PostgreSQL cluster that listens on a loopback port and requires no password.
 ///
-/// When it is dropped it is stopped and its folder is removed, unless it was to be left running.
+/// When it is dropped, it is stopped and its folder is removed, unless it is left running.
 #[derive(Debug)]
 pub struct Cluster {
     folder: PathBuf,
@@ -31,87 +30,87 @@ pub struct Cluster {
     account: Option<Account>,
     port: u16,
     child: Option<Child>,
-    stays: bool,
+    keeps_running: bool,
 }
 
 impl Cluster {
-    /// Makes a new cluster in a folder, in place of what was there. It does not run yet.
+    /// Creates a cluster in a folder, whose content is removed. The server is not started.
     pub fn create(folder: &Path) -> Result<Cluster, ClusterError> {
         let (programs, account) = (programs::folder()?, Account::needed()?);
-        let trouble = |error: std::io::Error| ClusterError::new(format!("{}: {error}", folder.display()));
+        let failed = |error: std::io::Error| ClusterError::new(format!("{}: {error}", folder.display()));
         if folder.exists() {
-            fs::remove_dir_all(folder).map_err(trouble)?;
+            fs::remove_dir_all(folder).map_err(failed)?;
         }
-        fs::create_dir_all(folder).map_err(trouble)?;
-        Account::own(account, folder)?;
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).map_err(trouble)?.port();
-        let cluster = Cluster { folder: folder.to_owned(), programs, account, port, child: None, stays: false };
+        fs::create_dir_all(folder).map_err(failed)?;
+        Account::change_owner(account, folder)?;
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).map_err(failed)?.port();
+        let cluster = Cluster { folder: folder.to_owned(), programs, account, port, child: None, keeps_running: false };
         let mut initdb = cluster.program("initdb");
         initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "--pgdata"]);
-        quietly(initdb.arg(folder))?;
+        run(initdb.arg(folder))?;
         let file = folder.join("postgresql.conf");
-        let settings = fs::read_to_string(&file).map_err(trouble)?;
-        fs::write(&file, format!("{settings}\n{SETTINGS}port = {port}\n")).map_err(trouble)?;
+        let settings = fs::read_to_string(&file).map_err(failed)?;
+        fs::write(&file, format!("{settings}\n{SETTINGS}port = {port}\n")).map_err(failed)?;
         Ok(cluster)
     }
 
-    /// The cluster that runs in this folder, if one does. It is left running.
+    /// Returns the cluster that runs in this folder, if there is one. It is left running.
     #[must_use]
     pub fn running(folder: &Path) -> Option<Cluster> {
-        // The server writes its process id on the first line and its port on the fourth.
+        // The first line is the process id, the fourth is the port.
         let text = fs::read_to_string(folder.join(PROCESS_FILE)).ok()?;
         let port = text.lines().nth(3)?.trim().parse().ok()?;
         let (programs, account) = (programs::folder().ok()?, Account::needed().ok()?);
-        let cluster = Cluster { folder: folder.to_owned(), programs, account, port, child: None, stays: true };
+        let cluster = Cluster { folder: folder.to_owned(), programs, account, port, child: None, keeps_running: true };
         cluster.is_ready().then_some(cluster)
     }
 
-    /// Lets the server encrypt connections, from its next start on.
-    pub fn encrypt(&mut self, certificate: &str, key: &str) -> Result<(), ClusterError> {
-        let trouble = |error: std::io::Error| ClusterError::new(format!("{}: {error}", self.folder.display()));
+    /// Enables TLS from the next start on.
+    pub fn enable_tls(&mut self, certificate: &str, key: &str) -> Result<(), ClusterError> {
+        let failed = |error: std::io::Error| ClusterError::new(format!("{}: {error}", self.folder.display()));
         for (name, text) in [("server.crt", certificate), ("server.key", key)] {
             let file = self.folder.join(name);
-            fs::write(&file, text).map_err(trouble)?;
-            Account::own(self.account, &file)?;
-            // It refuses a key that others can read.
+            fs::write(&file, text).map_err(failed)?;
+            Account::change_owner(self.account, &file)?;
+            // PostgreSQL refuses a key that other users can read.
             #[cfg(unix)]
-            fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(trouble)?;
+            fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(failed)?;
         }
         let file = self.folder.join("postgresql.conf");
-        let settings = fs::read_to_string(&file).map_err(trouble)?;
-        fs::write(&file, format!("{settings}ssl = on\n")).map_err(trouble)
+        let settings = fs::read_to_string(&file).map_err(failed)?;
+        fs::write(&file, format!("{settings}ssl = on\n")).map_err(failed)
     }
 
-    /// Starts the server and waits until it takes connections.
+    /// Starts the server and waits until it accepts connections.
     pub fn start(&mut self) -> Result<(), ClusterError> {
         let started = Instant::now();
         let mut child = self.spawn()?;
         while !self.is_ready() {
             let ended = child.try_wait().map_err(|error| ClusterError::new(format!("PostgreSQL: {error}")))?;
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > TIME_MAX {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(ClusterError::new(format!("PostgreSQL did not start in time:\n{}", self.last_words())));
+                return Err(ClusterError::new(format!("PostgreSQL did not start in time:\n{}", self.log())));
             }
             if ended.is_some() {
-                // After a kill, what it left behind may hold the memory for a moment longer.
-                if !self.last_words().contains("shared memory") {
-                    return Err(ClusterError::new(format!("PostgreSQL did not start:\n{}", self.last_words())));
+                // After a kill, remaining processes may use the shared memory for a moment.
+                if !self.log().contains("shared memory") {
+                    return Err(ClusterError::new(format!("PostgreSQL did not start:\n{}", self.log())));
                 }
-                std::thread::sleep(GLANCE);
+                std::thread::sleep(POLL_INTERVAL);
                 child = self.spawn()?;
             }
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         self.child = Some(child);
         Ok(())
     }
 
-    /// Stops the server in good order: whoever is connected is sent away.
+    /// Stops the server cleanly and disconnects its clients.
     pub fn stop(&mut self) -> Result<(), ClusterError> {
         let mut stop = self.program("pg_ctl");
-        stop.args(["stop", "--mode=fast", "--wait", "--timeout", &PATIENCE.as_secs().to_string(), "--pgdata"]);
-        quietly(stop.arg(&self.folder))?;
+        stop.args(["stop", "--mode=fast", "--wait", "--timeout", &TIME_MAX.as_secs().to_string(), "--pgdata"]);
+        run(stop.arg(&self.folder))?;
         self.reap();
         Ok(())
     }
@@ -123,32 +122,32 @@ impl Cluster {
             .map_err(|error| ClusterError::new(format!("{}: {error}", self.folder.display())))
     }
 
-    /// Ends the server at once, as a failure of the machine would.
+    /// Kills the server, as a failure of the machine would.
     pub fn kill(&mut self) -> Result<(), ClusterError> {
-        let process = self.process().ok_or_else(|| ClusterError::new("PostgreSQL does not run"))?;
-        quietly(Command::new("kill").args(["-9", &process.to_string()]))?;
+        let process = self.process().ok_or_else(|| ClusterError::new("PostgreSQL is not running"))?;
+        run(Command::new("kill").args(["-9", &process.to_string()]))?;
         self.reap();
         Ok(())
     }
 
-    /// Lets the server go on when this is dropped.
+    /// Leaves the server running when this is dropped.
     pub fn leave_running(&mut self) {
-        self.stays = true;
+        self.keeps_running = true;
     }
 
-    /// The connection string of its first database.
+    /// Returns the connection string of the default database.
     #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Where its data is.
+    /// Returns the data folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The id of the server's process, if it runs.
+    /// Returns the process id of the server, if it runs.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
         let text = fs::read_to_string(self.folder.join(PROCESS_FILE)).ok()?;
@@ -163,15 +162,15 @@ impl Cluster {
 
     fn spawn(&self) -> Result<Child, ClusterError> {
         let path = self.folder.join(LOG_FILE);
-        let trouble = |error| ClusterError::new(format!("PostgreSQL cannot be started: {error}"));
-        let log = File::create(&path).map_err(trouble)?;
-        let again = log.try_clone().map_err(trouble)?;
+        let failed = |error| ClusterError::new(format!("cannot start PostgreSQL: {error}"));
+        let log = File::create(&path).map_err(failed)?;
+        let log_copy = log.try_clone().map_err(failed)?;
         let mut server = self.program("postgres");
-        server.arg("-D").arg(&self.folder).stdin(Stdio::null()).stdout(log).stderr(again);
-        // Ctrl-C at the terminal is for whoever started it, who then stops it or leaves it running.
+        server.arg("-D").arg(&self.folder).stdin(Stdio::null()).stdout(log).stderr(log_copy);
+        // Ctrl-C must reach only the parent process, which stops the server or leaves it running.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut server, 0);
-        server.spawn().map_err(trouble)
+        server.spawn().map_err(failed)
     }
 
     fn reap(&mut self) {
@@ -182,20 +181,20 @@ impl Cluster {
 
     fn program(&self, name: &str) -> Command {
         let mut command = Command::new(self.programs.join(name));
-        // It complains about a folder that its account may not enter.
+        // PostgreSQL warns about a current folder that its account may not enter.
         command.current_dir("/");
         Account::apply(self.account, &mut command);
         command
     }
 
-    fn last_words(&self) -> String {
+    fn log(&self) -> String {
         fs::read_to_string(self.folder.join(LOG_FILE)).unwrap_or_default()
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        if self.stays {
+        if self.keeps_running {
             return;
         }
         if self.child.is_some() {
@@ -205,17 +204,17 @@ impl Drop for Cluster {
     }
 }
 
-fn quietly(command: &mut Command) -> Result<(), ClusterError> {
+fn run(command: &mut Command) -> Result<(), ClusterError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output =
         command.stdin(Stdio::null()).output().map_err(|error| ClusterError::new(format!("{name}: {error}")))?;
     if output.status.success() {
         return Ok(());
     }
-    let said = [output.stdout, output.stderr].concat();
+    let text = [output.stdout, output.stderr].concat();
     Err(ClusterError::new(format!(
         "{name} ended with {}:\n{}",
         output.status,
-        String::from_utf8_lossy(&said).trim_end()
+        String::from_utf8_lossy(&text).trim_end()
     )))
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL for tests: a cluster of one's own, made in seconds and thrown away.
+//! PostgreSQL for tests: temporary clusters, created in seconds.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), aether_testkit_postgres::ClusterError> {
@@ -7,12 +7,12 @@
 //! let mut cluster = Cluster::create(&std::env::temp_dir().join("trial"))?;
 //! cluster.start()?;
 //! println!("{}", cluster.url());
-//! cluster.kill()?; // As a power cut would; what was committed is there after the next start.
+//! cluster.kill()?; // As a power cut would. Committed data is there after the next start.
 //! cluster.start()?;
 //! # Ok(()) }
 //! ```
 //!
-//! It has no dependencies, so that the project's menu can use it too.
+//! The crate has no dependencies, so that `cargo xtask` can use it too.
 
 mod account;
 mod cluster;
@@ -24,13 +24,13 @@ pub use programs::is_installed;
 
 use std::fmt;
 
-/// Where tests find PostgreSQL: its connection string.
+/// Environment variable with the connection string of PostgreSQL for tests.
 pub const URL_VARIABLE: &str = "TEST_POSTGRES_URL";
 
-/// Set where a test without PostgreSQL is a failure rather than half a test.
+/// Environment variable that makes tests fail without PostgreSQL.
 pub const REQUIRED_VARIABLE: &str = "TEST_POSTGRES_REQUIRED";
 
-/// Why there is no PostgreSQL, in a sentence.
+/// Error of a cluster, as a sentence.
 #[derive(Debug)]
 pub struct ClusterError(String);
 

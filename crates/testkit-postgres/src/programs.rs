@@ -1,18 +1,18 @@
-//! Where the programs of PostgreSQL lie.
+//! Location of the PostgreSQL programs.
 
 use crate::ClusterError;
 use std::path::{Path, PathBuf};
 
-/// Where Debian puts each version, out of the search path.
+/// Folder of the versions on Debian, which is not in the search path.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
-/// Whether the server of PostgreSQL is installed.
+/// Returns true if the PostgreSQL server is installed.
 #[must_use]
 pub fn is_installed() -> bool {
     folder().is_ok()
 }
 
-/// The folder of the newest version's programs.
+/// Returns the folder of the programs of the newest version.
 pub(crate) fn folder() -> Result<PathBuf, ClusterError> {
     let versions = std::fs::read_dir(DEBIAN).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut versions: Vec<PathBuf> =
@@ -20,7 +20,7 @@ pub(crate) fn folder() -> Result<PathBuf, ClusterError> {
     versions.sort_by_key(|bin| version_number(bin));
     let path = std::env::var_os("PATH").unwrap_or_default();
     versions.pop().or_else(|| std::env::split_paths(&path).find(|folder| is_complete(folder))).ok_or_else(|| {
-        ClusterError::new("the server of PostgreSQL is not installed; on Debian: apt-get install postgresql")
+        ClusterError::new("the PostgreSQL server is not installed; on Debian: apt-get install postgresql")
     })
 }
 

@@ -1,7 +1,7 @@
-//! A client of the API, over one connection that is kept.
+//! A client of the API, over one persistent connection.
 
 use crate::DEADLINE;
-use crate::http::Answer;
+use crate::http::HttpAnswer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::{BodyExt, Full};
@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// The server key if nothing else is set.
+/// Default server key.
 const SERVER_KEY: &str = "defaultkey";
 
 /// A client of the API.
@@ -23,15 +23,15 @@ pub struct ApiClient {
     authorization: String,
     headers: Vec<(&'static str, String)>,
     connection: Option<SendRequest<Full<Bytes>>>,
-    /// The user's id, once signed in.
+    /// Id of the user, after sign-in.
     pub user: String,
-    /// The access token, once signed in.
+    /// Access token, after sign-in.
     pub token: String,
-    /// The refresh token, once signed in.
+    /// Refresh token, after sign-in.
     pub refresh_token: String,
 }
 
-/// Nothing was answered: the server hung up, or is not there.
+/// The server closed the connection without an answer, or is unreachable.
 #[derive(Debug)]
 pub struct NoAnswer(String);
 
@@ -44,7 +44,7 @@ impl fmt::Display for NoAnswer {
 impl std::error::Error for NoAnswer {}
 
 impl ApiClient {
-    /// A client that has the server key and no account.
+    /// Creates a client with the server key and without an account.
     #[must_use]
     pub fn new(address: SocketAddr) -> ApiClient {
         let authorization = format!("Basic {}", STANDARD.encode(format!("{SERVER_KEY}:")));
@@ -52,10 +52,10 @@ impl ApiClient {
         ApiClient { address, authorization, headers: Vec::new(), connection: None, user, token, refresh_token }
     }
 
-    /// A client that is signed in by a device, whose account is made if there is none.
+    /// Creates a client and signs it in with a device id. The account is created if there is none.
     ///
     /// # Panics
-    /// If the server answers and does not let it in.
+    /// Panics if the server rejects the sign-in.
     pub async fn sign_in(address: SocketAddr, device: &str) -> Result<ApiClient, NoAnswer> {
         let mut client = ApiClient::new(address);
         let body = serde_json::json!({ "id": device });
@@ -65,19 +65,19 @@ impl ApiClient {
         Ok(client)
     }
 
-    /// A client that is signed in by a new account.
+    /// Creates a client and signs it in with a new account.
     ///
     /// # Panics
-    /// If the server does not let it in.
+    /// Panics if the server rejects the sign-in.
     pub async fn new_user(address: SocketAddr) -> ApiClient {
         let device = format!("device-{}", uuid::Uuid::new_v4());
         ApiClient::sign_in(address, &device).await.unwrap_or_else(|why| panic!("{why}"))
     }
 
-    /// Goes on with the tokens of a session.
+    /// Uses the tokens of a session from now on.
     ///
     /// # Panics
-    /// If it has none.
+    /// Panics if it has none.
     pub fn adopt(&mut self, session: &Value) {
         let text = |name: &str| session[name].as_str().unwrap_or_else(|| panic!("no {name} in {session}")).to_owned();
         (self.token, self.refresh_token) = (text("token"), text("refresh_token"));
@@ -88,44 +88,44 @@ impl ApiClient {
         self.user = claims["uid"].as_str().expect("claims name the user").to_owned();
     }
 
-    /// Sends another header from now on.
+    /// Sets the `Authorization` header.
     pub fn authorize(&mut self, authorization: impl Into<String>) {
         self.authorization = authorization.into();
     }
 
-    /// Sends a further header from now on.
+    /// Adds a header to all requests.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> ApiClient {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// Asks.
-    pub async fn get(&mut self, path: &str) -> Result<Answer, NoAnswer> {
+    /// Sends a GET request.
+    pub async fn get(&mut self, path: &str) -> Result<HttpAnswer, NoAnswer> {
         self.send("GET", path, "").await
     }
 
-    /// Sends a message by POST.
-    pub async fn post(&mut self, path: &str, body: &Value) -> Result<Answer, NoAnswer> {
+    /// Sends a POST request.
+    pub async fn post(&mut self, path: &str, body: &Value) -> Result<HttpAnswer, NoAnswer> {
         self.send("POST", path, body.to_string()).await
     }
 
-    /// Sends a message by PUT.
-    pub async fn put(&mut self, path: &str, body: &Value) -> Result<Answer, NoAnswer> {
+    /// Sends a PUT request.
+    pub async fn put(&mut self, path: &str, body: &Value) -> Result<HttpAnswer, NoAnswer> {
         self.send("PUT", path, body.to_string()).await
     }
 
-    /// Sends a request and reads the answer. After a failure, the next one is sent over a new connection.
-    pub async fn send(&mut self, method: &str, path: &str, body: impl Into<String>) -> Result<Answer, NoAnswer> {
+    /// Sends a request and reads the answer. After a failure, the next request opens a new connection.
+    pub async fn send(&mut self, method: &str, path: &str, body: impl Into<String>) -> Result<HttpAnswer, NoAnswer> {
         let answer = timeout(DEADLINE, self.try_send(method, path, body.into())).await;
-        let answer = answer.unwrap_or_else(|_| Err(NoAnswer("the server does not answer in time".to_owned())));
+        let answer = answer.unwrap_or_else(|_| Err(NoAnswer("the server did not answer in time".to_owned())));
         if answer.is_err() {
             self.connection = None;
         }
         answer
     }
 
-    async fn try_send(&mut self, method: &str, path: &str, body: String) -> Result<Answer, NoAnswer> {
+    async fn try_send(&mut self, method: &str, path: &str, body: String) -> Result<HttpAnswer, NoAnswer> {
         let request = hyper::Request::builder()
             .method(method)
             .uri(path)
@@ -143,7 +143,7 @@ impl ApiClient {
         }
         let body = response.into_body().collect().await.map_err(|error| NoAnswer(error.to_string()))?;
         let body = String::from_utf8_lossy(&body.to_bytes()).into_owned();
-        Ok(Answer { status: status.as_u16(), head: head.to_ascii_lowercase(), body })
+        Ok(HttpAnswer { status: status.as_u16(), head: head.to_ascii_lowercase(), body })
     }
 
     async fn connection(&mut self) -> Result<&mut SendRequest<Full<Bytes>>, NoAnswer> {
@@ -155,7 +155,7 @@ impl ApiClient {
                 stream.set_nodelay(true).map_err(|error| NoAnswer(error.to_string()))?;
                 let (sender, connection) =
                     handshake(TokioIo::new(stream)).await.map_err(|error| NoAnswer(error.to_string()))?;
-                // Its failure is told by the request that fails.
+                // The request reports an error of the connection.
                 tokio::spawn(async move { drop(connection.await) });
                 sender
             }

@@ -1,6 +1,6 @@
-//! A server that is killed again and again, and clients that write down what it acknowledged.
+//! A server that is killed repeatedly, and clients that record what it acknowledged.
 //!
-//! `DURABILITY_ROUNDS` says how often it is killed; `cargo xtask durability --rounds 20` sets it.
+//! `DURABILITY_ROUNDS` is the number of kills; `cargo xtask durability --rounds 20` sets it.
 
 use crate::Process;
 use aether_store::{Database, Store, StoreError};
@@ -15,23 +15,23 @@ const ROUNDS: u32 = 3;
 /// Clients of each kind.
 pub const CLIENTS: usize = 4;
 
-/// Something that a client does again and again, and writes down.
+/// Work that a client repeats and records.
 pub trait Work: Send + Sized + 'static {
-    /// Works until the server answers no more.
+    /// Works until the server stops answering.
     fn work(self, server: SocketAddr) -> impl Future<Output = Self> + Send;
 
     /// Number of acknowledged writes.
     fn acknowledged(&self) -> u64;
 }
 
-/// Data folder and database that a killed server is started with again.
+/// Data folder and database of a server that is killed and restarted.
 pub struct ServerFolder {
     data_dir: PathBuf,
     database: String,
 }
 
 impl ServerFolder {
-    /// In a folder of its own, over this database.
+    /// Creates a new data folder for a database.
     #[must_use]
     pub fn new(database: &TestDatabase) -> ServerFolder {
         let data_dir = std::env::temp_dir().join(format!("aether-durability-{}", uuid::Uuid::new_v4().simple()));
@@ -43,10 +43,10 @@ impl ServerFolder {
         ServerFolder { data_dir, database: format!("database.url={url}") }
     }
 
-    /// Starts it.
+    /// Starts the server.
     ///
     /// # Panics
-    /// If it does not listen.
+    /// Panics if it does not listen.
     pub async fn serve(&self, program: &Path) -> Process {
         Process::serve(program, &self.data_dir, &[&self.database, "log.filter=warn"]).await
     }
@@ -59,30 +59,31 @@ impl Drop for ServerFolder {
     }
 }
 
-/// Number of kills.
+/// Returns the number of kills.
 ///
 /// # Panics
-/// If `DURABILITY_ROUNDS` is no number.
+/// Panics if `DURABILITY_ROUNDS` is not a number.
 #[must_use]
 pub fn rounds() -> u32 {
     std::env::var("DURABILITY_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().expect("DURABILITY_ROUNDS is a number"))
 }
 
-/// Kills a server after a while that is another in each round.
+/// Kills a server after a time that differs in each round.
 ///
 /// # Panics
-/// If it has ended before.
+/// Panics if it has ended before.
 pub async fn kill_later(server: Process, round: u32) {
     let ms = 150 + u64::from(round) * 211 % 700;
     tokio::time::sleep(Duration::from_millis(ms)).await;
     server.kill().await;
 }
 
-/// The database once what the dead server asked of it has been done or undone: PostgreSQL finishes what it was sent.
+/// Opens the database and waits until the statements of the killed server have ended, because PostgreSQL finishes what it
+/// has received.
 ///
 /// # Panics
-/// If the database does not answer.
-pub async fn settled(database: &TestDatabase) -> Store {
+/// Panics if the database does not answer.
+pub async fn open_settled(database: &TestDatabase) -> Store {
     let store = database.open().await;
     let busy = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'";
@@ -92,24 +93,24 @@ pub async fn settled(database: &TestDatabase) -> Store {
     loop {
         let count = store.read(move |transaction| transaction.row(busy, &[], |row| row.get::<i64>(0)));
         let count: Result<Option<i64>, StoreError> = count.await;
-        if count.expect("it can be asked") == Some(0) {
+        if count.expect("the database answers") == Some(0) {
             return store;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// Has something done with each, at the same time.
-pub async fn all<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
-    things: Vec<T>,
-    what: impl Fn(T) -> F,
+/// Runs a future for each item concurrently.
+pub async fn run_all<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+    items: Vec<T>,
+    run: impl Fn(T) -> F,
 ) -> Vec<T> {
-    let tasks: JoinSet<T> = things.into_iter().map(what).collect();
+    let tasks: JoinSet<T> = items.into_iter().map(run).collect();
     tasks.join_all().await
 }
 
-/// Number of writes acknowledged to all of them.
+/// Returns the number of writes acknowledged to all workers.
 #[must_use]
-pub fn sum(workers: &[impl Work]) -> u64 {
+pub fn total_acknowledged(workers: &[impl Work]) -> u64 {
     workers.iter().map(Work::acknowledged).sum()
 }

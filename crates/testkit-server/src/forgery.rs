@@ -1,4 +1,4 @@
-//! Tokens that are not good, each for a reason of its own.
+//! Invalid tokens, one for each reason.
 
 use crate::{TestServer, unix_seconds};
 use base64::Engine as _;
@@ -7,31 +7,31 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-/// Signs tokens with a server's own key.
+/// Signs tokens with the key of a server.
 pub struct Forger {
     id: String,
     secret: Vec<u8>,
 }
 
 impl Forger {
-    /// With the key of this server.
+    /// Reads the key of a server.
     ///
     /// # Panics
-    /// If it has none.
+    /// Panics if it has none.
     #[must_use]
     pub fn of(server: &TestServer) -> Forger {
         let keys = server.data_dir().join("keys").read_dir().expect("the server has keys");
-        let mut names = keys.map(|entry| entry.expect("it can be listed").path());
+        let mut names = keys.map(|entry| entry.expect("the folder can be listed").path());
         let is_own = |path: &std::path::PathBuf| path.file_stem().is_some_and(|stem| stem != "development");
-        let path = names.find(is_own).expect("it has its own");
-        let text = std::fs::read_to_string(&path).expect("it can be read");
-        let secret = text.lines().find_map(|line| line.strip_prefix("secret ")).expect("there is a secret");
-        let byte = |at: usize| u8::from_str_radix(&secret[at..at + 2], 16).expect("it is hexadecimal");
-        let id = path.file_stem().expect("it has a name").to_string_lossy().into_owned();
+        let path = names.find(is_own).expect("the server has its own key");
+        let text = std::fs::read_to_string(&path).expect("the key can be read");
+        let secret = text.lines().find_map(|line| line.strip_prefix("secret ")).expect("the file has a secret");
+        let byte = |at: usize| u8::from_str_radix(&secret[at..at + 2], 16).expect("the secret is hexadecimal");
+        let id = path.file_stem().expect("the file has a name").to_string_lossy().into_owned();
         Forger { id, secret: (0..secret.len()).step_by(2).map(byte).collect() }
     }
 
-    /// A good token with a change to its claims.
+    /// Signs a valid token after `change` to its claims.
     #[must_use]
     pub fn sign(&self, change: impl FnOnce(&mut Map<String, Value>)) -> String {
         let mut claims = claims();
@@ -39,7 +39,7 @@ impl Forger {
         sign(Algorithm::HS256, &self.id, &self.secret, &claims)
     }
 
-    /// One of each kind that is not accepted, with the reason by which it is counted.
+    /// Returns one token for each reason of rejection, with the label of the reason in metrics.
     #[must_use]
     pub fn bad_tokens(&self) -> Vec<(&'static str, String)> {
         let Forger { id, secret } = self;
@@ -72,7 +72,7 @@ fn claims() -> Value {
 
 fn sign(algorithm: Algorithm, key_id: &str, secret: &[u8], claims: &Value) -> String {
     let header = Header { kid: Some(key_id.to_owned()), ..Header::new(algorithm) };
-    jsonwebtoken::encode(&header, claims, &EncodingKey::from_secret(secret)).expect("it can be signed")
+    jsonwebtoken::encode(&header, claims, &EncodingKey::from_secret(secret)).expect("the token can be signed")
 }
 
 fn unsigned(algorithm: &str, key_id: &str) -> String {
@@ -80,10 +80,10 @@ fn unsigned(algorithm: &str, key_id: &str) -> String {
     format!("{}.{}.", part(json!({ "alg": algorithm, "typ": "JWT", "kid": key_id })), part(claims()))
 }
 
-/// The same token with another name in it, and the old signature.
+/// Changes the name in a token and leaves the signature.
 fn altered(token: &str) -> String {
     let parts: Vec<&str> = token.split('.').collect();
-    let claims = URL_SAFE_NO_PAD.decode(parts[1]).expect("it is base64");
-    let claims = String::from_utf8(claims).expect("it is text").replace("ann", "eve");
+    let claims = URL_SAFE_NO_PAD.decode(parts[1]).expect("claims are base64");
+    let claims = String::from_utf8(claims).expect("claims are text").replace("ann", "eve");
     format!("{}.{}.{}", parts[0], URL_SAFE_NO_PAD.encode(claims), parts[2])
 }

@@ -8,20 +8,20 @@ use tokio::time::timeout;
 
 /// An answer to a request.
 #[derive(Clone, Debug)]
-pub struct Answer {
-    /// The status; 0 if the server closed without an answer.
+pub struct HttpAnswer {
+    /// Status; 0 if the server closed without an answer.
     pub status: u16,
     /// Everything from the status line to the empty line, in lower case.
     pub head: String,
-    /// The body as text.
+    /// Body as text.
     pub body: String,
 }
 
-impl Answer {
-    /// The body as JSON.
+impl HttpAnswer {
+    /// Parses the body as JSON.
     ///
     /// # Panics
-    /// If it is none.
+    /// Panics if it is not JSON.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in {:?}", self.body))
@@ -29,7 +29,7 @@ impl Answer {
 }
 
 /// Sends a request with these headers and reads the answer to its end.
-pub(crate) async fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+pub(crate) async fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> HttpAnswer {
     let host = address.to_string();
     let mut request = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: 0\r\n");
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -45,21 +45,21 @@ pub(crate) async fn send(address: SocketAddr, method: &str, path: &str, headers:
 }
 
 /// Reads an answer until the server closes.
-pub(crate) async fn read(mut stream: TcpStream) -> Answer {
+pub(crate) async fn read(mut stream: TcpStream) -> HttpAnswer {
     let mut bytes = Vec::new();
     let end = timeout(DEADLINE, stream.read_to_end(&mut bytes)).await;
-    // A reset after the answer is how a server hangs up on someone who still sends.
+    // A server that closes while the client still sends causes a reset after the answer.
     let _ = end.expect("the server closes in time");
     parse(&bytes)
 }
 
-fn parse(bytes: &[u8]) -> Answer {
+fn parse(bytes: &[u8]) -> HttpAnswer {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     let head = head.to_ascii_lowercase();
     let body = if head.contains("transfer-encoding: chunked") { unchunk(body) } else { body.to_owned() };
-    Answer { status, head, body }
+    HttpAnswer { status, head, body }
 }
 
 fn unchunk(mut body: &str) -> String {

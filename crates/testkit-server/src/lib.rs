@@ -1,4 +1,4 @@
-//! A whole server inside a test, clients that talk to it over real sockets, and games that misbehave on demand.
+//! A server inside a test, clients that connect to it over real sockets, and games that misbehave on demand.
 //!
 //! ```no_run
 //! # async fn example() {
@@ -20,7 +20,7 @@ pub mod logins;
 mod player;
 mod process;
 mod raw;
-pub mod seat;
+pub mod seeing_player;
 mod server;
 pub mod slow_start;
 pub mod workshop;
@@ -29,22 +29,22 @@ pub use aether_client_native::{Connection, ConnectionError, Connector, Transport
 pub use aether_wire::{DeliveryPath, Encoding};
 pub use api::{ApiClient, NoAnswer};
 pub use forgery::Forger;
-pub use http::Answer;
-pub use player::{End, Player};
+pub use http::HttpAnswer;
+pub use player::{End, TestPlayer};
 pub use process::{Process, command};
 pub use raw::{RawSocket, masked};
 pub use server::{TestServer, unix_seconds, until};
 
 use std::time::Duration;
 
-/// What a test waits for happens within this time, or never: a busy machine is slow, and a proof takes no sleeps.
+/// Time limit of everything that a test waits for. It is long, because a busy machine is slow.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Both transports that clients outside of the process use.
+/// The transports that work across processes.
 pub const TRANSPORTS: [TransportKind; 2] = [TransportKind::WebSocket, TransportKind::WebTransport];
 
-/// Messages for people and simple clients.
+/// JSON messages.
 pub const JSON: Encoding = Encoding::Json;
 
-/// Messages for everyone else.
+/// Protobuf messages.
 pub const PROTOBUF: Encoding = Encoding::Protobuf;

@@ -1,6 +1,6 @@
 //! Logins by e-mail, one or a thousand at once.
 
-use crate::{Answer, ApiClient};
+use crate::{ApiClient, HttpAnswer};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,28 +11,28 @@ use uuid::Uuid;
 
 /// Number of logins in a storm.
 const LOGINS: usize = 1_000;
-/// Connections that are being opened at a time: the system's queue for them is bounded.
+/// Connections that are opened at a time, because the listener's queue is bounded.
 const OPENING_AT_ONCE: usize = 100;
 
-/// An address that nobody else has.
+/// Returns a unique e-mail address.
 #[must_use]
 pub fn email() -> String {
     format!("{}@example.com", Uuid::new_v4())
 }
 
-/// Asks to be let in by an address and a password.
+/// Signs in with an address and a password.
 ///
 /// # Panics
-/// If the server does not answer.
-pub async fn log_in(client: &mut ApiClient, email: &str, password: &str, create: bool) -> Answer {
+/// Panics if the server does not answer.
+pub async fn log_in(client: &mut ApiClient, email: &str, password: &str, create: bool) -> HttpAnswer {
     let path = format!("/v2/account/authenticate/email?create={create}");
     client.post(&path, &json!({ "email": email, "password": password })).await.expect("the server answers")
 }
 
-/// A thousand logins at once, each by an address that is not known; how many were answered with which status.
+/// Sends a thousand logins at once, each with an unknown address. Returns the number of answers by status.
 ///
 /// # Panics
-/// If the server does not answer, or refuses without saying that it is too often.
+/// Panics if the server does not answer, or if the body of a 429 has another code than 8.
 pub async fn storm(server: SocketAddr, password: &'static str) -> BTreeMap<u16, usize> {
     let opening = Arc::new(Semaphore::new(OPENING_AT_ONCE));
     let mut logins = JoinSet::new();
@@ -40,7 +40,7 @@ pub async fn storm(server: SocketAddr, password: &'static str) -> BTreeMap<u16, 
         let opening = Arc::clone(&opening);
         logins.spawn(async move {
             let mut client = ApiClient::new(server);
-            let open = opening.acquire().await.expect("it is never closed");
+            let open = opening.acquire().await.expect("the semaphore is never closed");
             assert_eq!(client.get("/healthcheck").await.expect("the server answers").status, 200);
             drop(open);
             log_in(&mut client, &email(), password, false).await

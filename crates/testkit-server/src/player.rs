@@ -1,4 +1,4 @@
-//! A client that is in a room.
+//! A client that has joined a room.
 
 use crate::{Connection, ConnectionError, Connector, DEADLINE, DeliveryPath, TransportKind};
 use aether_wire::{ClientMessage, CloseReason, Closing, EntityId, ErrorNotice, Hello, ServerMessage, Token, Welcome};
@@ -6,29 +6,29 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// A client that was welcomed.
-pub struct Player {
-    /// Its connection.
+/// A client that has joined a room.
+pub struct TestPlayer {
+    /// Connection of the client.
     pub client: Connection,
-    /// What the server said when it came in.
+    /// Welcome of the server.
     pub welcome: Welcome,
-    /// What was faster than the welcome, on a transport without order.
+    /// Messages that arrived before the welcome, on an unordered transport.
     pub(crate) early: VecDeque<ServerMessage>,
 }
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Debug)]
 pub struct End {
-    /// The last words of the server.
+    /// Closing message of the server.
     pub closing: Option<Closing>,
-    /// The errors that it told before.
+    /// Error notices before it.
     pub notices: Vec<ErrorNotice>,
-    /// The close code of the transport.
+    /// Close code of the transport.
     pub code: Option<u32>,
 }
 
 impl End {
-    /// Why, if the server said so.
+    /// Returns the close reason, if the server sent one.
     #[must_use]
     pub fn reason(&self) -> Option<CloseReason> {
         self.closing.as_ref().map(|closing| closing.reason)
@@ -53,25 +53,29 @@ impl End {
     }
 }
 
-impl Player {
-    /// Joins, or tells what the server said instead.
+impl TestPlayer {
+    /// Joins a room, or returns the error of the server.
     ///
     /// # Panics
-    /// If the server says neither.
-    pub async fn enter(connector: &Connector, transport: TransportKind, hello: &Hello) -> Result<Player, ErrorNotice> {
+    /// Panics if the server answers with neither.
+    pub async fn join(
+        connector: &Connector,
+        transport: TransportKind,
+        hello: &Hello,
+    ) -> Result<TestPlayer, ErrorNotice> {
         let mut client = connector.connect(transport, hello).await.expect("the server opens the connection");
         let mut early = VecDeque::new();
         loop {
             let message = timeout(DEADLINE, client.next_message()).await.expect("the server answers a hello in time");
             match message.expect("the server answers a hello") {
-                ServerMessage::Welcome(welcome) => return Ok(Player { client, welcome, early }),
+                ServerMessage::Welcome(welcome) => return Ok(TestPlayer { client, welcome, early }),
                 ServerMessage::Error(notice) => return Err(notice),
                 message => early.push_back(message),
             }
         }
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message.
     pub async fn next(&mut self) -> Result<ServerMessage, ConnectionError> {
         match self.early.pop_front() {
             Some(message) => Ok(message),
@@ -79,10 +83,10 @@ impl Player {
         }
     }
 
-    /// Waits for the message that the test wants, and passes over the others.
+    /// Waits for a message for which `wanted` returns a value, and skips the others.
     ///
     /// # Panics
-    /// If it does not come in time, or the connection ends first.
+    /// Panics if it does not arrive in time or the connection ends first.
     pub async fn wait<T>(&mut self, what: &str, mut wanted: impl FnMut(ServerMessage) -> Option<T>) -> T {
         let found = async {
             loop {
@@ -96,10 +100,10 @@ impl Player {
                 }
             }
         };
-        timeout(DEADLINE, found).await.unwrap_or_else(|_| panic!("{what} did not come in time"))
+        timeout(DEADLINE, found).await.unwrap_or_else(|_| panic!("{what} did not arrive in time"))
     }
 
-    /// Waits for the entity that the player steers.
+    /// Waits for the entity that the player possesses.
     pub async fn possession(&mut self) -> EntityId {
         self.wait("a possession", |message| match message {
             ServerMessage::Possession(possession) => Some(possession.entity),
@@ -108,7 +112,7 @@ impl Player {
         .await
     }
 
-    /// Waits for the answer to a numbered command: the refusal, if it was refused.
+    /// Waits for the answer to a command. Returns the error if it was rejected.
     pub async fn answer(&mut self, seq: u32) -> Option<aether_wire::CommandError> {
         let (_, error) = self
             .wait("an ack", |message| match message {
@@ -122,7 +126,7 @@ impl Player {
     /// Sends a message.
     ///
     /// # Panics
-    /// If the connection is gone.
+    /// Panics if the connection is closed.
     pub async fn send(&mut self, message: ClientMessage) {
         self.client.send(&message).await.expect("the connection is open");
     }
@@ -130,12 +134,12 @@ impl Player {
     /// Sends text or bytes as one message.
     ///
     /// # Panics
-    /// If the connection is gone.
+    /// Panics if the connection is closed.
     pub async fn send_frame(&mut self, frame: impl AsRef<[u8]>) {
         self.client.send_frame(DeliveryPath::Reliable, frame.as_ref()).await.expect("the connection is open");
     }
 
-    /// Reads for a while, so that nothing waits.
+    /// Reads messages for some time, so that queues stay empty.
     pub async fn read_for(&mut self, time: Duration) {
         let _ = timeout(time, async { while self.next().await.is_ok() {} }).await;
     }
@@ -145,18 +149,18 @@ impl Player {
         End::of(&mut self.client).await
     }
 
-    /// The token to come back with.
+    /// Returns the resume token.
     ///
     /// # Panics
-    /// If the room gave none.
+    /// Panics if the room gave none.
     #[must_use]
     pub fn resume_token(&self) -> Token {
         self.welcome.resume_token.clone().expect("the room allows resuming")
     }
 
-    /// The hello by which this player comes back.
+    /// Returns the hello by which this player resumes.
     #[must_use]
-    pub fn comeback(&self) -> Hello {
+    pub fn resume_hello(&self) -> Hello {
         Hello { resume_token: Some(self.resume_token()), ..Hello::default() }
     }
 }

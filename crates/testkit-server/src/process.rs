@@ -1,4 +1,4 @@
-//! A server as a process of its own, which can be killed.
+//! A server in its own process, which can be killed.
 
 use crate::DEADLINE;
 use std::fs::File;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// A program with these arguments, without the settings of whoever runs the tests. It ends with the test.
+/// Returns a command for a program, without the `AETHER_` variables of the environment. The process ends with the test.
 #[must_use]
 pub fn command(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
@@ -20,31 +20,31 @@ pub fn command(program: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A server that runs, on free ports of loopback.
+/// A running server on loopback.
 pub struct Process {
-    /// Where pages, the API and WebSockets are.
+    /// Address of pages, the API and WebSockets.
     pub http: SocketAddr,
-    /// Where metrics and profiles are.
+    /// Address of metrics and profiles.
     pub admin: SocketAddr,
-    /// The process itself.
+    /// Process of the server.
     pub child: Child,
 }
 
 impl Process {
-    /// Starts a server with a folder for its data and with settings, such as `api.logins_per_second=5`, and waits until it
-    /// listens. What it logs is in a file beside the folder.
+    /// Starts a server on free ports, with a data folder and settings such as `api.logins_per_second=5`, and waits until it
+    /// listens. Its log is in a file beside the folder.
     ///
     /// # Panics
-    /// If it does not.
+    /// Panics if it does not listen.
     pub async fn serve(program: &Path, data_dir: &Path, settings: &[&str]) -> Process {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         Process::serve_at(program, data_dir, (any, any), settings).await
     }
 
-    /// The same at certain addresses, for pages and the API and for the admin.
+    /// Starts a server at given addresses of the public and the admin listener.
     ///
     /// # Panics
-    /// If it does not listen there.
+    /// Panics if it does not listen there.
     pub async fn serve_at(
         program: &Path,
         data_dir: &Path,
@@ -52,31 +52,34 @@ impl Process {
         settings: &[&str],
     ) -> Process {
         let log = data_dir.with_extension("log");
-        let data_dir = data_dir.to_str().expect("folders of tests are text");
+        let data_dir = data_dir.to_str().expect("the path of the data folder is UTF-8");
         let (http, admin) = (http.to_string(), admin.to_string());
         let mut arguments = vec!["serve", "--data-dir", data_dir, "--address", &http, "--admin-address", &admin];
         arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
-        let words = File::create(&log).expect("the log can be written beside the data");
-        let mut child = command(program, &arguments).stderr(words).spawn().expect("the program starts");
-        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        let line = timeout(DEADLINE, lines.next_line()).await.expect("it says where it is").expect("it can be read");
+        let log_file = File::create(&log).expect("the log can be written");
+        let mut child = command(program, &arguments).stderr(log_file).spawn().expect("the program starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
+        let line = timeout(DEADLINE, lines.next_line())
+            .await
+            .expect("the server prints its addresses")
+            .expect("the output is readable");
         let why = || std::fs::read_to_string(&log).unwrap_or_default();
-        let line = line.unwrap_or_else(|| panic!("it does not listen: {}", why()));
-        let line: serde_json::Value = serde_json::from_str(&line).expect("it is JSON");
+        let line = line.unwrap_or_else(|| panic!("the server does not listen: {}", why()));
+        let line: serde_json::Value = serde_json::from_str(&line).expect("the line is JSON");
         let address = |name: &str| {
-            let address = line["listening"][name].as_str().expect("it has an address");
-            address.parse().expect("it is an address")
+            let address = line["listening"][name].as_str().expect("the line has an address");
+            address.parse().expect("the address is valid")
         };
         Process { http: address("http"), admin: address("admin"), child }
     }
 
-    /// Ends it at once, as `kill -9` does.
+    /// Kills the process, as `kill -9` does.
     ///
     /// # Panics
-    /// If it has ended before.
+    /// Panics if it has ended before.
     pub async fn kill(mut self) {
-        let ended = self.child.try_wait().expect("it can be asked");
-        assert!(ended.is_none(), "it ended by itself: {ended:?}");
-        self.child.kill().await.expect("it can be killed");
+        let ended = self.child.try_wait().expect("the process has a status");
+        assert!(ended.is_none(), "the server ended by itself: {ended:?}");
+        self.child.kill().await.expect("the process can be killed");
     }
 }

@@ -1,4 +1,4 @@
-//! A WebSocket without manners: what is sent is what the test says, byte by byte.
+//! A raw WebSocket: the test decides every byte that is sent.
 
 use crate::{DEADLINE, Encoding, TestServer};
 use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame};
@@ -10,14 +10,14 @@ use tokio::time::timeout;
 
 /// A WebSocket after its upgrade.
 pub struct RawSocket {
-    /// The connection itself.
+    /// TCP connection.
     pub stream: TcpStream,
     decoder: Decoder,
-    /// What came right behind the server's answer.
+    /// Bytes that arrived with the server's answer.
     early: Vec<u8>,
 }
 
-/// One masked frame, as clients send them.
+/// Returns a masked frame, as clients send them.
 #[must_use]
 pub fn masked(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::new();
@@ -26,19 +26,19 @@ pub fn masked(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
 }
 
 impl RawSocket {
-    /// Opens one that speaks this encoding; `headers` are whole lines, each with its line break.
+    /// Opens a WebSocket with an encoding. `headers` are whole lines, each with its line break.
     ///
     /// # Panics
-    /// If the server does not upgrade.
+    /// Panics if the server does not upgrade.
     pub async fn open(server: &TestServer, encoding: Encoding, headers: &str) -> RawSocket {
         let stream = TcpStream::connect(server.http).await.expect("the server listens");
         RawSocket::upgrade(stream, server, encoding, headers).await
     }
 
-    /// Opens one for which the system takes in only so many bytes while nobody reads.
+    /// Opens a WebSocket with a small receive buffer.
     ///
     /// # Panics
-    /// If the server does not upgrade.
+    /// Panics if the server does not upgrade.
     pub async fn open_slow(server: &TestServer, encoding: Encoding, buffer_bytes: u32) -> RawSocket {
         let socket = TcpSocket::new_v4().expect("the system has sockets");
         socket.set_recv_buffer_size(buffer_bytes).expect("buffers can be small");
@@ -68,12 +68,13 @@ impl RawSocket {
         RawSocket { stream, decoder, early }
     }
 
-    /// Sends bytes as they are. A server that hung up already is no failure of the test.
+    /// Sends bytes. It is not an error if the server has closed the connection.
     pub async fn send(&mut self, bytes: &[u8]) {
-        let _ = timeout(DEADLINE, self.stream.write_all(bytes)).await.expect("the server reads or hangs up");
+        let _ =
+            timeout(DEADLINE, self.stream.write_all(bytes)).await.expect("the server reads or closes the connection");
     }
 
-    /// Reads to the end of the connection; the code of the close frame, if there was one.
+    /// Reads to the end of the connection. Returns the code of the close frame, if there was one.
     pub async fn close_code(&mut self) -> Option<u16> {
         let mut code = None;
         let mut bytes = std::mem::take(&mut self.early);
@@ -83,7 +84,7 @@ impl RawSocket {
                     code = given;
                 }
             });
-            fed.expect("the server keeps to the protocol");
+            fed.expect("the server follows the protocol");
             if code.is_some() {
                 return code;
             }

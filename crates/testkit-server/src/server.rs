@@ -1,7 +1,7 @@
-//! A server in the test's own process.
+//! A server in the process of the test.
 
-use crate::http::{self, Answer};
-use crate::player::Player;
+use crate::http::{self, HttpAnswer};
+use crate::player::TestPlayer;
 use crate::slow_start::SlowStart;
 use crate::workshop::Workshop;
 use crate::{Connector, DEADLINE, Encoding, TransportKind};
@@ -22,43 +22,43 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-/// How long a player of the sandbox or the workshop who lost the connection keeps the place.
+/// Time in which a player of the sandbox or the workshop can resume.
 const RESUME_SECONDS: u32 = 15;
 
-/// How long a token of a test is good.
+/// Validity of a token.
 const TOKEN_SECONDS: u32 = 900;
 
-/// How long a stopping server waits for clients that stay.
+/// Time that a stopping server waits for connected clients.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// A server that runs in this process, on free ports of loopback, with a data folder of its own.
+/// A server in this process, on free loopback ports, with its own data folder.
 ///
 /// It has the room types `sandbox`, `workshop`, `slow_start`, `outpost` and `relay`.
 pub struct TestServer {
-    /// Where pages, the API and WebSockets are.
+    /// Address of pages, the API and WebSockets.
     pub http: SocketAddr,
-    /// Where metrics and profiles are.
+    /// Address of metrics and profiles.
     pub admin: SocketAddr,
     running: Option<RunningServer>,
     tokens: Tokens,
     data_dir: DataDir,
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed at the end of the test.
 struct DataDir(PathBuf);
 
 impl Drop for DataDir {
     fn drop(&mut self) {
-        // What is left is in the system's folder for such things.
+        // Files that cannot be removed stay in the system's temporary folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 impl TestServer {
-    /// Starts one after a change to its configuration.
+    /// Starts a server. `change` adapts its configuration.
     ///
     /// # Panics
-    /// If it does not start.
+    /// Panics if it does not start.
     pub async fn start(change: impl FnOnce(&mut Config)) -> TestServer {
         let data_dir = std::env::temp_dir().join(format!("aether-{}", Uuid::new_v4().simple()));
         let mut config = Config::default();
@@ -79,7 +79,7 @@ impl TestServer {
             .relay("relay", RelaySettings::default());
         let audience = config.tokens.audience.clone();
         let running = server.start(config).await.unwrap_or_else(|error| panic!("{error}"));
-        let ring = KeyRing::open(&data_dir, unix_seconds()).expect("the server has made keys");
+        let ring = KeyRing::open(&data_dir, unix_seconds()).expect("the server has created keys");
         TestServer {
             http: running.http,
             admin: running.admin,
@@ -89,43 +89,44 @@ impl TestServer {
         }
     }
 
-    /// Stops it and waits for the end.
+    /// Stops the server and waits until it has ended.
     pub async fn stop(mut self) {
         self.stop_within(GRACE).await;
     }
 
-    /// Stops it with a deadline for those who are still in; afterwards only the figures can be asked for.
+    /// Stops the server with a grace period for connected clients. Most other methods panic afterwards.
     ///
     /// # Panics
-    /// If it does not end in time.
+    /// Panics if it does not end in time.
     pub async fn stop_within(&mut self, grace: Duration) {
         if let Some(running) = self.running.take() {
             timeout(grace + DEADLINE, running.stop(grace)).await.expect("the server stops in time");
         }
     }
 
-    /// The server itself, to be stopped beside what the test does meanwhile.
+    /// Takes the running server, so that the test can stop it concurrently.
     ///
     /// # Panics
-    /// If it was stopped.
+    /// Panics if it was stopped.
     pub fn take_running(&mut self) -> RunningServer {
-        self.running.take().expect("it runs")
+        self.running.take().expect("the server runs")
     }
 
-    /// The folder of its keys.
+    /// Returns the data folder.
     #[must_use]
     pub fn data_dir(&self) -> &Path {
         &self.data_dir.0
     }
 
-    /// Opens connections in this encoding.
+    /// Returns a connector with this encoding.
     #[must_use]
     pub fn connector(&self, encoding: Encoding) -> Connector {
-        let address = format!("http://{}", self.http).parse().expect("it is an address");
+        let address = format!("http://{}", self.http).parse().expect("the address is valid");
         Connector::new(&address).encoding(encoding)
     }
 
-    /// A token that the server's own key signs after a change; a claimed role takes the development key.
+    /// Signs a token for a new user, after `change` to its claims. With a role it is signed by the development key, else by
+    /// the server's key.
     #[must_use]
     pub fn sign(&self, change: impl FnOnce(&mut Claims)) -> Token {
         let user = Uuid::new_v4();
@@ -135,69 +136,69 @@ impl TestServer {
         Token::new(self.tokens.sign(&claims))
     }
 
-    /// A token of a new account with this role.
+    /// Returns a token of a new user with this role.
     #[must_use]
     pub fn token(&self, role: Role) -> Token {
         self.sign(|claims| claims.role = Some(role))
     }
 
-    /// The hello of a new account that wants to play in a room of this type.
+    /// Returns the hello of a new user for a room of this type.
     #[must_use]
     pub fn hello(&self, room_type: &str) -> Hello {
         self.hello_as(Role::Player, room_type)
     }
 
-    /// The same with a role.
+    /// Returns the hello of a new user with this role.
     #[must_use]
     pub fn hello_as(&self, role: Role, room_type: &str) -> Hello {
         let room = RoomSelector::Type { name: room_type.to_owned(), label: None };
         Hello { token: Some(self.token(role)), room: Some(room), ..Hello::default() }
     }
 
-    /// Joins.
+    /// Joins a room.
     ///
     /// # Panics
-    /// If the server refuses.
-    pub async fn join(&self, transport: TransportKind, encoding: Encoding, hello: &Hello) -> Player {
+    /// Panics if the server rejects the join.
+    pub async fn join(&self, transport: TransportKind, encoding: Encoding, hello: &Hello) -> TestPlayer {
         let joined = self.try_join(transport, encoding, hello).await;
-        joined.unwrap_or_else(|notice| panic!("refused over {}: {notice:?}", transport.name()))
+        joined.unwrap_or_else(|notice| panic!("join over {} rejected: {notice:?}", transport.name()))
     }
 
-    /// Joins, or tells what the server said instead.
+    /// Joins a room, or returns the error of the server.
     ///
     /// # Panics
-    /// If the server says neither.
+    /// Panics if the server answers with neither.
     pub async fn try_join(
         &self,
         transport: TransportKind,
         encoding: Encoding,
         hello: &Hello,
-    ) -> Result<Player, ErrorNotice> {
-        Player::enter(&self.connector(encoding), transport, hello).await
+    ) -> Result<TestPlayer, ErrorNotice> {
+        TestPlayer::join(&self.connector(encoding), transport, hello).await
     }
 
-    /// Asks the public listener.
-    pub async fn get(&self, path: &str) -> Answer {
+    /// Sends a GET request to the public listener.
+    pub async fn get(&self, path: &str) -> HttpAnswer {
         http::send(self.http, "GET", path, &[]).await
     }
 
-    /// Asks either listener.
-    pub async fn ask(&self, address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    /// Sends a request to either listener.
+    pub async fn request(&self, address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> HttpAnswer {
         http::send(address, method, path, headers).await
     }
 
-    /// Reads what the server answers to bytes that the test sent itself.
-    pub async fn read_answer(stream: tokio::net::TcpStream) -> Answer {
+    /// Reads the answer to a request that the test wrote itself.
+    pub async fn read_answer(stream: tokio::net::TcpStream) -> HttpAnswer {
         http::read(stream).await
     }
 
-    /// The sum of all series of a metric that have these labels; 0 if there is none.
+    /// Returns the sum of all series of a metric with these labels, or 0 if there is none.
     ///
     /// # Panics
-    /// If the server was stopped.
+    /// Panics if the server was stopped.
     #[must_use]
     pub fn metric(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
-        let text = self.running.as_ref().expect("it runs").registry().render();
+        let text = self.running.as_ref().expect("the server runs").registry().render();
         let wanted: Vec<String> = labels.iter().map(|(key, value)| format!("{key}=\"{value}\"")).collect();
         let value = |line: &str| {
             let (series, value) = line.rsplit_once(' ')?;
@@ -208,61 +209,61 @@ impl TestServer {
         text.lines().filter_map(value).sum()
     }
 
-    /// Waits until a metric has reached a value.
+    /// Waits until a metric reaches a value.
     pub async fn until_metric(&self, name: &str, labels: &[(&str, &str)], at_least: f64) {
         until(&format!("{name} {labels:?} of {at_least}"), || self.metric(name, labels) >= at_least).await;
     }
 
-    /// Signing out.
+    /// Returns the signed-in sessions of the server.
     ///
     /// # Panics
-    /// If the server was stopped.
+    /// Panics if the server was stopped.
     #[must_use]
     pub fn sessions(&self) -> &Arc<LiveSessions> {
-        self.running.as_ref().expect("it runs").sessions()
+        self.running.as_ref().expect("the server runs").sessions()
     }
 
-    /// Accounts, storage, leaderboards and the others, as the server's own code has them.
+    /// Returns the services of the server.
     ///
     /// # Panics
-    /// If the server was stopped.
+    /// Panics if the server was stopped.
     #[must_use]
     pub fn services(&self) -> &Arc<Services> {
-        self.running.as_ref().expect("it runs").services()
+        self.running.as_ref().expect("the server runs").services()
     }
 
-    /// Returns the server itself.
+    /// Returns the running server.
     ///
     /// # Panics
-    /// If the server was stopped.
+    /// Panics if the server was stopped.
     #[must_use]
     pub fn running(&self) -> &RunningServer {
-        self.running.as_ref().expect("it runs")
+        self.running.as_ref().expect("the server runs")
     }
 
-    /// How many realtime connections are open.
+    /// Returns the number of open realtime connections.
     ///
     /// # Panics
-    /// If the server was stopped.
+    /// Panics if the server was stopped.
     #[must_use]
     pub fn connections(&self) -> u32 {
-        self.running.as_ref().expect("it runs").connections()
+        self.running.as_ref().expect("the server runs").connections()
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 ///
 /// # Panics
-/// If it does not in time.
+/// Panics if it does not hold in time.
 pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + DEADLINE;
     while !holds() {
-        assert!(Instant::now() < end, "waited in vain for {what}");
+        assert!(Instant::now() < end, "timeout while waiting for {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// The time, in seconds since 1970.
+/// Returns the time, in seconds since 1970.
 #[must_use]
 pub fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs())

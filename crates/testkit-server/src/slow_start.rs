@@ -12,10 +12,10 @@ pub static BUILDING: AtomicU32 = AtomicU32::new(0);
 /// Time that [`SlowStart::init`] takes.
 pub const INIT_TIME: Duration = Duration::from_secs(2);
 
-/// An input without meaning.
+/// An empty input.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Nothing {
-    /// A record has a field.
+    /// Unused; a record needs a field.
     pub value: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A game that does what tests need: it repeats what it hears, panics, or never returns.
+//! A game for tests: it repeats messages, panics, or never returns.
 
 use aether_bits::Replicate;
 use aether_engine::{Context, Game, GameSchemaBuilder, PlayerMessage, Rejection};
@@ -6,59 +6,59 @@ use aether_wire::{ErrorCode, PlayerId};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The code of [`Say`].
+/// Code of [`Say`].
 pub const SAY: u16 = 0;
-/// The code of [`Crash`].
+/// Code of [`Crash`].
 pub const CRASH: u16 = 1;
-/// The code of [`Hang`].
+/// Code of [`Hang`].
 pub const HANG: u16 = 2;
 
-/// Rooms that hang go on when this is set, so that a test can end.
+/// Rooms that hang continue when this is set, so that a test can end.
 pub static RELEASED: AtomicBool = AtomicBool::new(false);
 
 /// An input with numbers.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 pub struct Stick {
-    /// Where it points.
+    /// Direction.
     #[replicate(range = -1.0..=1.0, step = 0.01)]
     pub aim: [f32; 2],
 }
 
-/// Where a player's tool is.
+/// Tool of a player.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "tools", position = position)]
 pub struct Tool {
-    /// Where it is.
+    /// Position of the tool.
     #[replicate(range = -1000.0..=1000.0, step = 0.01)]
     pub position: [f32; 2],
 }
 
-/// Said by one player, repeated to all.
+/// Chat message of one player, repeated to all.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "chat")]
 pub struct Say {
-    /// The words.
+    /// Text of the message.
     #[replicate(text = 200)]
     pub words: String,
 }
 
-/// The game panics.
+/// Makes the game panic.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "chat")]
 pub struct Crash {
-    /// Not needed, but a record has a field.
+    /// Unused; a record needs a field.
     pub now: bool,
 }
 
-/// The next tick does not return.
+/// Makes the next tick hang.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "chat")]
 pub struct Hang {
-    /// Not needed, but a record has a field.
+    /// Unused; a record needs a field.
     pub now: bool,
 }
 
-/// The game.
+/// The game for tests.
 #[derive(Default)]
 pub struct Workshop {
     hangs: bool,
@@ -93,9 +93,9 @@ impl Game for Workshop {
             room.broadcast(&say);
             return Ok(());
         }
-        assert!(message.code() != CRASH, "a player asked for it");
+        assert!(message.code() != CRASH, "crash on request of a player");
         self.hangs |= message.code() == HANG;
-        if self.hangs { Ok(()) } else { Err(Rejection::new(ErrorCode::BadValue, "that cannot be read")) }
+        if self.hangs { Ok(()) } else { Err(Rejection::new(ErrorCode::BadValue, "the message is not valid")) }
     }
 
     fn signal(&mut self, room: &mut Context<'_>, data: &[u8]) -> Vec<u8> {

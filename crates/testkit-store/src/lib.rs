@@ -1,4 +1,4 @@
-//! Databases for tests: one of each kind, new and empty.
+//! New, empty databases of each kind for tests.
 //!
 //! ```
 //! # #[tokio::main] async fn main() {
@@ -9,8 +9,8 @@
 //! # }
 //! ```
 //!
-//! PostgreSQL is among them if `TEST_POSTGRES_URL` says where it is, as it does under `cargo xtask test`; and there a test
-//! fails if it is not.
+//! PostgreSQL is included if `TEST_POSTGRES_URL` is set. `cargo xtask test` sets it, and also `TEST_POSTGRES_REQUIRED`, which
+//! makes tests fail without PostgreSQL.
 
 use aether_metrics::Registry;
 use aether_store::{Database, Store, StoreSettings};
@@ -20,25 +20,25 @@ use std::sync::Once;
 use tokio_postgres::NoTls;
 use uuid::Uuid;
 
-/// A database that is new, empty, and gone when this is dropped.
+/// A new, empty database that is removed when this is dropped.
 #[derive(Debug)]
 pub struct TestDatabase {
-    /// Which kind it is: `memory`, `file` or `postgres`.
+    /// Kind of database: `memory`, `file` or `postgres`.
     pub name: &'static str,
-    /// Where it is, for [`Store::open`].
+    /// Location of the data, for [`Store::open`].
     pub database: Database,
-    remains: Remains,
+    cleanup: Cleanup,
 }
 
-/// What is to be removed in the end.
+/// Cleanup when the database is dropped.
 #[derive(Debug)]
-enum Remains {
+enum Cleanup {
     Nothing,
     Folder(PathBuf),
     Database { server: String, name: String },
 }
 
-/// A new database of each kind there is.
+/// Creates a database of each available kind.
 #[must_use]
 pub fn databases() -> Vec<TestDatabase> {
     let mut all = vec![memory(), file()];
@@ -46,59 +46,59 @@ pub fn databases() -> Vec<TestDatabase> {
     all
 }
 
-/// A database in memory.
+/// Creates a database in memory.
 #[must_use]
 pub fn memory() -> TestDatabase {
-    TestDatabase { name: "memory", database: Database::Memory, remains: Remains::Nothing }
+    TestDatabase { name: "memory", database: Database::Memory, cleanup: Cleanup::Nothing }
 }
 
-/// A file in a folder of its own.
+/// Creates a SQLite file in its own folder.
 #[must_use]
 pub fn file() -> TestDatabase {
     let folder = temporary_folder();
     let database = Database::File(folder.join("aether.db"));
-    TestDatabase { name: "file", database, remains: Remains::Folder(folder) }
+    TestDatabase { name: "file", database, cleanup: Cleanup::Folder(folder) }
 }
 
-/// A database of PostgreSQL, if tests are told where that is.
+/// Creates a PostgreSQL database, if `TEST_POSTGRES_URL` is set.
 ///
 /// # Panics
-/// If it has to be there and is not.
+/// Panics if PostgreSQL is required and missing.
 #[must_use]
 pub fn postgres() -> Option<TestDatabase> {
     server().map(|server| postgres_at(&server))
 }
 
-/// A new database of a certain PostgreSQL.
+/// Creates a database on a PostgreSQL server.
 ///
 /// # Panics
-/// If it cannot be made.
+/// Panics if that fails.
 #[must_use]
 pub fn postgres_at(server: &str) -> TestDatabase {
     let name = format!("test_{}", Uuid::new_v4().simple());
-    on_server(server, format!("CREATE DATABASE {name}")).expect("a database of PostgreSQL can be made for the test");
+    execute_on(server, format!("CREATE DATABASE {name}")).expect("the test database can be created");
     let start = server.rsplit_once('/').map_or(server, |(start, _)| start);
     let database = Database::Postgres(format!("{start}/{name}"));
-    TestDatabase { name: "postgres", database, remains: Remains::Database { server: server.to_owned(), name } }
+    TestDatabase { name: "postgres", database, cleanup: Cleanup::Database { server: server.to_owned(), name } }
 }
 
-/// A PostgreSQL of the test's own, which it may stop, kill and start. It does not run yet.
+/// Creates a cluster for one test, which may stop, kill and start it. It is not started.
 ///
 /// # Panics
-/// If it cannot be made, and has to be.
+/// Panics if that fails, or if PostgreSQL is required and missing.
 #[must_use]
 pub fn cluster() -> Option<Cluster> {
-    server().map(|_| Cluster::create(&temporary_folder()).expect("a cluster of PostgreSQL can be made for the test"))
+    server().map(|_| Cluster::create(&temporary_folder()).expect("the cluster can be created"))
 }
 
-/// Where PostgreSQL is. Says that it is missing, once, or fails where it must not be.
+/// Returns the connection string of PostgreSQL. Without one it prints a notice once, or panics if PostgreSQL is required.
 fn server() -> Option<String> {
-    static TOLD: Once = Once::new();
+    static NOTICE: Once = Once::new();
     match std::env::var(URL_VARIABLE) {
         Ok(server) => Some(server),
         Err(_) if std::env::var_os(REQUIRED_VARIABLE).is_some() => panic!("{URL_VARIABLE} is not set"),
         Err(_) => {
-            TOLD.call_once(|| {
+            NOTICE.call_once(|| {
                 eprintln!("{URL_VARIABLE} is not set, so only SQLite is tested; `cargo xtask test tests` tests both.");
             });
             None
@@ -107,44 +107,44 @@ fn server() -> Option<String> {
 }
 
 impl TestDatabase {
-    /// The usual settings, with few connections: many tests run at once.
+    /// Returns the default settings with few connections, because many tests run at once.
     #[must_use]
     pub fn settings(&self) -> StoreSettings {
         StoreSettings { connections: 4, ..StoreSettings::new(self.database.clone()) }
     }
 
-    /// Opens it.
+    /// Opens the database.
     ///
     /// # Panics
-    /// If that fails.
+    /// Panics if that fails.
     pub async fn open(&self) -> Store {
         self.open_with(&Registry::new()).await
     }
 
-    /// Opens it, with figures that the test looks at.
+    /// Opens the database with a given metric registry.
     ///
     /// # Panics
-    /// If that fails.
+    /// Panics if that fails.
     pub async fn open_with(&self, registry: &Registry) -> Store {
-        Store::open(&self.settings(), registry).await.expect("a new database can be opened")
+        Store::open(&self.settings(), registry).await.expect("the database can be opened")
     }
 }
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
-        // A test that has failed has said so; what it leaves behind is no reason for a second panic.
-        let _ = match &self.remains {
-            Remains::Nothing => Ok(()),
-            Remains::Folder(folder) => std::fs::remove_dir_all(folder).map_err(|error| error.to_string()),
-            Remains::Database { server, name } => {
-                on_server(server, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+        // Errors are ignored: a second panic while a failed test unwinds would abort the process.
+        let _ = match &self.cleanup {
+            Cleanup::Nothing => Ok(()),
+            Cleanup::Folder(folder) => std::fs::remove_dir_all(folder).map_err(|error| error.to_string()),
+            Cleanup::Database { server, name } => {
+                execute_on(server, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
             }
         };
     }
 }
 
-/// Has a statement done outside of any test's own runtime.
-fn on_server(server: &str, sql: String) -> Result<(), String> {
+/// Executes a statement on its own runtime and thread.
+fn execute_on(server: &str, sql: String) -> Result<(), String> {
     let server = server.to_owned();
     let done = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -160,6 +160,6 @@ fn on_server(server: &str, sql: String) -> Result<(), String> {
 
 fn temporary_folder() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("aether-test-{}", Uuid::new_v4().simple()));
-    std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
+    std::fs::create_dir_all(&folder).expect("the temporary folder can be created");
     folder
 }

@@ -1,4 +1,4 @@
-//! The real program: started, signalled, and refused a bad configuration.
+//! Start, signals and configuration errors of the program.
 
 use crate::support::program;
 use aether_client_native::{Connection, Connector, ServerAddress, TransportKind};
@@ -13,13 +13,13 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// A folder that goes with the test.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Folder {
         let path = std::env::temp_dir().join(format!("aether-program-{}", uuid::Uuid::new_v4().simple()));
-        std::fs::create_dir_all(&path).expect("folders can be made");
+        std::fs::create_dir_all(&path).expect("the folder can be created");
         Folder(path)
     }
 }
@@ -44,20 +44,23 @@ struct Serving {
 async fn serve(more: &[&str]) -> Serving {
     let folder = Folder::new();
     let data_dir = folder.0.join("data");
-    let data = data_dir.to_str().expect("it is text");
+    let data = data_dir.to_str().expect("the path is UTF-8");
     let address = "127.0.0.1:0";
     let fixed = ["serve", "--data-dir", data, "--address", address, "--admin-address", address];
     let mut child = command(&[&fixed[..], more].concat()).stderr(Stdio::null()).spawn().expect("the program starts");
-    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-    let line = timeout(DEADLINE, lines.next_line()).await.expect("it says where it is").expect("it can be read");
-    let line: serde_json::Value = serde_json::from_str(&line.expect("there is a line")).expect("it is JSON");
-    let http = line["listening"]["http"].as_str().expect("it has an address");
-    let address = format!("http://{http}").parse().expect("it is an address");
+    let mut lines = BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
+    let line = timeout(DEADLINE, lines.next_line())
+        .await
+        .expect("the server prints its addresses")
+        .expect("the output is readable");
+    let line: serde_json::Value = serde_json::from_str(&line.expect("there is a line")).expect("the text is JSON");
+    let http = line["listening"]["http"].as_str().expect("the line has an address");
+    let address = format!("http://{http}").parse().expect("the address is valid");
     Serving { child, address, _folder: folder, data_dir }
 }
 
 impl Serving {
-    /// A guest who is in the sandbox.
+    /// Joins the sandbox as a guest.
     async fn guest(&self, transport: TransportKind) -> Connection {
         let mut stream = TcpStream::connect(self.address.authority()).await.expect("it listens");
         let host = self.address.authority();
@@ -67,8 +70,8 @@ impl Serving {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.expect("it answers");
         let (_, body) = answer.split_once("\r\n\r\n").expect("it has a body");
-        let body: serde_json::Value = serde_json::from_str(body).expect("it is JSON");
-        let token = Token::new(body["token"].as_str().expect("there is a token"));
+        let body: serde_json::Value = serde_json::from_str(body).expect("the text is JSON");
+        let token = Token::new(body["token"].as_str().expect("the answer has a token"));
         let room = RoomSelector::Type { name: "sandbox".into(), label: None };
         let hello = Hello { token: Some(token), room: Some(room), ..Hello::default() };
         let connector = Connector::new(&self.address).encoding(Encoding::Protobuf);
@@ -79,19 +82,19 @@ impl Serving {
 
     async fn terminate(&self) {
         let id = self.child.id().expect("it runs").to_string();
-        let sent = Command::new("kill").args(["-TERM", &id]).status().await.expect("there is kill");
+        let sent = Command::new("kill").args(["-TERM", &id]).status().await.expect("`kill` is installed");
         assert!(sent.success());
     }
 
     async fn exit(&mut self) -> ExitStatus {
-        timeout(DEADLINE, self.child.wait()).await.expect("it ends in time").expect("it can be waited for")
+        timeout(DEADLINE, self.child.wait()).await.expect("the server ends in time").expect("the process has a status")
     }
 }
 
 async fn wait_for(client: &mut Connection, what: &str, wanted: impl Fn(&ServerMessage) -> bool) {
     let found =
         async { while !wanted(&client.next_message().await.unwrap_or_else(|error| panic!("no {what}: {error}"))) {} };
-    timeout(DEADLINE, found).await.unwrap_or_else(|_| panic!("{what} did not come"));
+    timeout(DEADLINE, found).await.unwrap_or_else(|_| panic!("{what} did not arrive"));
 }
 
 fn is_shutdown(message: &ServerMessage) -> bool {
@@ -99,7 +102,7 @@ fn is_shutdown(message: &ServerMessage) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_signal_clients_are_told_and_nothing_is_left_behind() {
+async fn after_a_signal_clients_get_the_reason_and_only_the_data_is_left() {
     let mut serving = serve(&["--set", "shutdown.grace_seconds=1"]).await;
     let mut clients = Vec::new();
     for number in 0..40 {
@@ -128,18 +131,18 @@ async fn after_a_signal_clients_are_told_and_nothing_is_left_behind() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_ends_the_program_at_once() {
     let mut serving = serve(&["--set", "shutdown.grace_seconds=60"]).await;
-    let mut stays = serving.guest(TransportKind::WebSocket).await;
+    let mut client = serving.guest(TransportKind::WebSocket).await;
     serving.terminate().await;
-    wait_for(&mut stays, "closing", is_shutdown).await;
+    wait_for(&mut client, "closing", is_shutdown).await;
     let began = Instant::now();
     serving.terminate().await;
     let status = serving.exit().await;
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    assert_ne!(status.code(), Some(0), "it did not end as it should have");
+    assert_ne!(status.code(), Some(0), "the exit code is not 0");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_configuration_is_refused_with_its_place() {
+async fn a_configuration_error_names_file_and_line() {
     let folder = Folder::new();
     let file = folder.0.join("aether.toml");
     for (text, line, word) in [
@@ -151,12 +154,12 @@ async fn a_bad_configuration_is_refused_with_its_place() {
     ] {
         std::fs::write(&file, text).expect("files can be written");
         for verb in ["serve", "check"] {
-            let output = command(&[verb, "--config", file.to_str().expect("it is text")]).output();
-            let output = timeout(DEADLINE, output).await.expect("it refuses at once").expect("it ran");
+            let output = command(&[verb, "--config", file.to_str().expect("the path is UTF-8")]).output();
+            let output = timeout(DEADLINE, output).await.expect("the program ends at once").expect("the program ran");
             assert_ne!(output.status.code(), Some(0), "{verb} of {text:?}");
-            let words = String::from_utf8_lossy(&output.stderr);
-            let place = format!("{}, line {line}", file.display());
-            assert!(words.contains(&place) && words.contains(word), "{place} in {words}");
+            let text = String::from_utf8_lossy(&output.stderr);
+            let source = format!("{}, line {line}", file.display());
+            assert!(text.contains(&source) && text.contains(word), "{source} in {text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Logins, and the memory and the processor time that they take.
+//! Memory and processor time of logins.
 
 use crate::support::program;
 use aether_testkit_server::logins::{email, log_in, storm};
@@ -7,22 +7,22 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Memory beyond that of before, while a thousand passwords are to be checked.
+/// Maximum growth of memory while a thousand passwords are checked.
 const MEMORY_BYTES_MAX: u64 = 256 << 20;
 
 async fn memory(admin: SocketAddr) -> u64 {
     let health = ApiClient::new(admin).get("/health").await.expect("the server answers").json();
-    health["memoryBytes"].as_u64().expect("it is told")
+    health["memoryBytes"].as_u64().expect("the answer has the memory")
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_passwords_at_once_take_bounded_memory() {
     rlimit::increase_nofile_limit(8_192).expect("the limit can be raised");
-    // A process of its own, so that its memory is not that of other tests.
+    // In its own process, so that memory of other tests does not count.
     let folder = std::env::temp_dir().join(format!("aether-logins-{}", Uuid::new_v4().simple()));
     let server = Process::serve(program(), &folder, &["database.url=memory", "log.filter=warn"]).await;
     let before = memory(server.admin).await;
-    let watch = async {
+    let memory_exceeded = async {
         loop {
             let now = memory(server.admin).await;
             if now > before + MEMORY_BYTES_MAX {
@@ -33,7 +33,7 @@ async fn a_thousand_passwords_at_once_take_bounded_memory() {
     };
     let statuses = tokio::select! {
         statuses = storm(server.http, "correct horse") => statuses,
-        now = watch => panic!("{} MiB, before {}", now >> 20, before >> 20),
+        now = memory_exceeded => panic!("{} MiB, before {}", now >> 20, before >> 20),
     };
     assert!(statuses.keys().all(|status| [401, 429].contains(status)), "{statuses:?}");
     assert!(statuses.contains_key(&429), "{statuses:?}");
@@ -42,7 +42,7 @@ async fn a_thousand_passwords_at_once_take_bounded_memory() {
     let _ = std::fs::remove_file(folder.with_extension("log"));
 }
 
-/// Processor time that all threads of a process have taken, in nanoseconds.
+/// Returns the processor time of all threads of a process, in nanoseconds.
 fn processor_nanos(process: u32) -> u64 {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("the process runs");
     let of_thread = |thread: std::fs::DirEntry| {
@@ -54,10 +54,10 @@ fn processor_nanos(process: u32) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_learns_from_an_answer_whether_there_is_an_account() {
+async fn answers_do_not_reveal_whether_an_account_exists() {
     const PAIRS: usize = 12;
     let folder = std::env::temp_dir().join(format!("aether-logins-{}", Uuid::new_v4().simple()));
-    // Behind a proxy, so that each attempt is from another address: one alone would soon be refused.
+    // Behind a proxy, so that each attempt has another address: a single one would exceed its rate limit.
     let settings = ["database.url=memory", "log.filter=warn", "http.trusted_proxies=127.0.0.1"];
     let server = Process::serve(program(), &folder, &settings).await;
     let process = server.child.id().expect("the server runs");
@@ -73,7 +73,7 @@ async fn nobody_learns_from_an_answer_whether_there_is_an_account() {
         {
             let mut client = from(number);
             assert_eq!(client.get("/healthcheck").await.expect("the server answers").status, 200);
-            // Processor time and not the clock's, which says more about what else the machine does.
+            // Processor time, because wall-clock time depends on the other load of the machine.
             let before = processor_nanos(process);
             let answer = log_in(&mut client, &address, "correct house", false).await;
             *nanos += processor_nanos(process) - before;

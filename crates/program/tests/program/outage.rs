@@ -1,5 +1,4 @@
-//! PostgreSQL goes away and comes back under load: clients are told with a sentence, `/readyz` says so, and all goes on by
-//! itself.
+//! Outage of PostgreSQL under load: requests fail with a message, `/readyz` fails, and the server recovers by itself.
 
 use crate::support::program;
 use aether_testkit_server::{ApiClient, DEADLINE, Process};
@@ -14,33 +13,33 @@ use tokio::task::JoinHandle;
 
 /// Clients that write, and as many that read and sign in.
 const CLIENTS: usize = 4;
-/// How long the database is away.
-const AWAY: Duration = Duration::from_secs(3);
-/// How long a client waits at most to be told that the database is away.
-const TOLD_WITHIN: Duration = Duration::from_secs(12);
+/// Duration of the outage.
+const OUTAGE: Duration = Duration::from_secs(3);
+/// Time limit of an error answer.
+const ERROR_TIME_MAX: Duration = Duration::from_secs(12);
 
-/// What clients saw.
+/// Answers that the clients got.
 #[derive(Default)]
-struct Seen {
+struct Answers {
     served: AtomicU64,
-    told: AtomicU64,
+    unavailable: AtomicU64,
     over: AtomicBool,
 }
 
-impl Seen {
-    /// Takes an answer: it is good, or it says that the database is away.
-    fn take(&self, answer: &aether_testkit_server::Answer, took: Duration) -> bool {
+impl Answers {
+    /// Counts an answer. It must be a success, or an error that names the database. Returns true if it is a success.
+    fn count(&self, answer: &aether_testkit_server::HttpAnswer, took: Duration) -> bool {
         if answer.status == 200 {
             self.served.fetch_add(1, Ordering::Relaxed);
             return true;
         }
         assert_eq!(answer.status, 503, "{}", answer.body);
-        let refusal = answer.json();
-        assert_eq!(refusal["code"], 14, "{refusal}");
-        let sentence = refusal["message"].as_str().expect("there is a message");
+        let error = answer.json();
+        assert_eq!(error["code"], 14, "{error}");
+        let sentence = error["message"].as_str().expect("the answer has a message");
         assert!(sentence.contains("database") && sentence.ends_with('.'), "{sentence}");
-        assert!(took < TOLD_WITHIN, "it took {took:?} to be told");
-        self.told.fetch_add(1, Ordering::Relaxed);
+        assert!(took < ERROR_TIME_MAX, "the error took {took:?}");
+        self.unavailable.fetch_add(1, Ordering::Relaxed);
         false
     }
 
@@ -50,58 +49,62 @@ impl Seen {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_stopped_and_started_is_missed_and_found_again() {
-    goes_away(|cluster| cluster.stop().expect("it can be stopped")).await;
+async fn the_server_recovers_when_the_database_is_stopped_and_started() {
+    check_outage(|cluster| cluster.stop().expect("the cluster is stopped")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_killed_and_started_is_missed_and_found_again() {
-    goes_away(|cluster| cluster.kill().expect("it can be killed")).await;
+async fn the_server_recovers_when_the_database_is_killed_and_started() {
+    check_outage(|cluster| cluster.kill().expect("the cluster is killed")).await;
 }
 
-async fn goes_away(leave: fn(&mut aether_testkit_postgres::Cluster)) {
+async fn check_outage(end: fn(&mut aether_testkit_postgres::Cluster)) {
     let Some(mut cluster) = cluster() else { return };
-    cluster.start().expect("it can be started");
+    cluster.start().expect("the cluster is started");
     let folder = Folder::new();
     let url = format!("database.url={}", cluster.url());
     let server = Process::serve(program(), &folder.0, &[&url, "log.filter=error"]).await;
-    let seen = Arc::new(Seen::default());
+    let answers = Arc::new(Answers::default());
     let writers: Vec<JoinHandle<(String, u64, u64)>> =
-        (0..CLIENTS).map(|_| tokio::spawn(write(server.http, Arc::clone(&seen)))).collect();
+        (0..CLIENTS).map(|_| tokio::spawn(write(server.http, Arc::clone(&answers)))).collect();
     let readers: Vec<JoinHandle<()>> =
-        (0..CLIENTS).map(|_| tokio::spawn(read(server.http, Arc::clone(&seen)))).collect();
-    until("work is being done", || async { seen.served.load(Ordering::Relaxed) > 100 }).await;
+        (0..CLIENTS).map(|_| tokio::spawn(read(server.http, Arc::clone(&answers)))).collect();
+    until("requests succeed", || async { answers.served.load(Ordering::Relaxed) > 100 }).await;
     assert_eq!(status(server.http, "/readyz").await.0, 200);
-    assert_eq!(seen.told.load(Ordering::Relaxed), 0);
+    assert_eq!(answers.unavailable.load(Ordering::Relaxed), 0);
 
     let mut cluster = blocking(move || {
-        leave(&mut cluster);
+        end(&mut cluster);
         cluster
     })
     .await;
-    until("readiness says so", || async { status(server.http, "/readyz").await.0 == 503 }).await;
+    until("the server is not ready", || async { status(server.http, "/readyz").await.0 == 503 }).await;
     let (_, why) = status(server.http, "/readyz").await;
     assert!(why.contains("database"), "{why}");
-    assert_eq!(status(server.http, "/livez").await.0, 200, "the server itself lives");
-    until("clients are told", || async { seen.told.load(Ordering::Relaxed) > 10 }).await;
-    tokio::time::sleep(AWAY).await;
+    assert_eq!(status(server.http, "/livez").await.0, 200, "the server is live");
+    until("requests fail", || async { answers.unavailable.load(Ordering::Relaxed) > 10 }).await;
+    tokio::time::sleep(OUTAGE).await;
 
     let cluster = blocking(move || {
-        cluster.start().expect("it can be started");
+        cluster.start().expect("the cluster is started");
         cluster
     })
     .await;
-    let back = Instant::now();
-    until("it is ready again", || async { status(server.http, "/readyz").await.0 == 200 }).await;
-    let served = seen.served.load(Ordering::Relaxed);
-    until("work is being done again", || async { seen.served.load(Ordering::Relaxed) > served + 100 }).await;
-    println!("ready {:?} after the database; {} clients were told", back.elapsed(), seen.told.load(Ordering::Relaxed));
-    seen.over.store(true, Ordering::Relaxed);
+    let restarted = Instant::now();
+    until("the server is ready again", || async { status(server.http, "/readyz").await.0 == 200 }).await;
+    let served = answers.served.load(Ordering::Relaxed);
+    until("requests succeed again", || async { answers.served.load(Ordering::Relaxed) > served + 100 }).await;
+    println!(
+        "ready {:?} after the database; {} requests failed",
+        restarted.elapsed(),
+        answers.unavailable.load(Ordering::Relaxed)
+    );
+    answers.over.store(true, Ordering::Relaxed);
     for reader in readers {
-        reader.await.expect("readers are served or told");
+        reader.await.expect("readers do not panic");
     }
     for writer in writers {
-        let (device, acknowledged, attempted) = writer.await.expect("writers are served or told");
+        let (device, acknowledged, attempted) = writer.await.expect("writers do not panic");
         let score = score(server.http, &device).await;
         assert!((acknowledged..=attempted).contains(&score), "{score} is not within {acknowledged}..={attempted}");
     }
@@ -109,41 +112,41 @@ async fn goes_away(leave: fn(&mut aether_testkit_postgres::Cluster)) {
     drop(cluster);
 }
 
-/// Adds one to a record again and again. Returns the device, and how often it was acknowledged and tried.
-async fn write(server: SocketAddr, seen: Arc<Seen>) -> (String, u64, u64) {
+/// Increments a record repeatedly. Returns the device and the numbers of acknowledged and attempted writes.
+async fn write(server: SocketAddr, answers: Arc<Answers>) -> (String, u64, u64) {
     let device = format!("device-{}", uuid::Uuid::new_v4());
     let mut client = ApiClient::sign_in(server, &device).await.expect("the server runs");
     let (mut acknowledged, mut attempted) = (0, 0);
-    while !seen.is_over() {
+    while !answers.is_over() {
         attempted += 1;
         let began = Instant::now();
         let write = json!({ "score": "1", "operator": 3 });
         let answer = client.post("/v2/leaderboard/sandbox", &write).await.expect("the server answers");
-        acknowledged += u64::from(seen.take(&answer, began.elapsed()));
+        acknowledged += u64::from(answers.count(&answer, began.elapsed()));
         pause(&answer).await;
     }
     (device, acknowledged, attempted)
 }
 
-/// Signs in and reads again and again.
-async fn read(server: SocketAddr, seen: Arc<Seen>) {
+/// Signs in and reads repeatedly.
+async fn read(server: SocketAddr, answers: Arc<Answers>) {
     let device = format!("device-{}", uuid::Uuid::new_v4());
     let mut client = ApiClient::sign_in(server, &device).await.expect("the server runs");
     let mut stranger = ApiClient::new(server);
-    while !seen.is_over() {
+    while !answers.is_over() {
         let began = Instant::now();
         let answer = client.get("/v2/account").await.expect("the server answers");
-        seen.take(&answer, began.elapsed());
+        answers.count(&answer, began.elapsed());
         let began = Instant::now();
         let body = json!({ "id": format!("device-{}", uuid::Uuid::new_v4()) });
         let answer = stranger.post("/v2/account/authenticate/device", &body).await.expect("the server answers");
-        seen.take(&answer, began.elapsed());
+        answers.count(&answer, began.elapsed());
         pause(&answer).await;
     }
 }
 
-/// Someone who was told to come back later does so.
-async fn pause(answer: &aether_testkit_server::Answer) {
+/// Waits after an error answer.
+async fn pause(answer: &aether_testkit_server::HttpAnswer) {
     if answer.status == 503 {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -164,16 +167,16 @@ async fn status(server: SocketAddr, path: &str) -> (u16, String) {
 async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
     let end = Instant::now() + DEADLINE;
     while !holds().await {
-        assert!(Instant::now() < end, "waited in vain until {what}");
+        assert!(Instant::now() < end, "timeout while waiting until {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    tokio::task::spawn_blocking(work).await.expect("it does not fail")
+    tokio::task::spawn_blocking(work).await.expect("the task does not panic")
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,17 +1,17 @@
-//! Tests of the pages that `cargo xtask web` builds, and of the program that shows them.
+//! The pages that `cargo xtask web` builds, and the program that serves them.
 
 use aether_server::{PageFile, Pages};
-use aether_testkit_server::{Answer, Process, TestServer};
+use aether_testkit_server::{HttpAnswer, Process, TestServer};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// The folder of the built pages.
+/// Folder of the built pages.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/dist");
 
-/// The built pages, and the addresses of all their files.
+/// The built pages and the paths of their files.
 struct Built {
     pages: Pages,
     addresses: BTreeSet<String>,
@@ -30,7 +30,7 @@ impl Built {
         self.pages.find(path).await.unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// Every page with its path.
+    /// Returns every page with its path.
     async fn html(&self) -> Vec<(&str, String)> {
         let mut pages = Vec::new();
         for path in self.addresses.iter().filter(|path| path.ends_with(".html")) {
@@ -41,7 +41,7 @@ impl Built {
     }
 }
 
-/// Finds the addresses of all files below a folder. Names with a leading dot are the build's own.
+/// Collects the paths of all files below a folder. Names with a leading dot belong to the build.
 fn collect(folder: &Path, address: &str, addresses: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).expect("the folder can be read") {
         let entry = entry.expect("the folder can be read");
@@ -58,7 +58,7 @@ fn collect(folder: &Path, address: &str, addresses: &mut BTreeSet<String>) {
     }
 }
 
-/// The values of an attribute in a page.
+/// Returns the values of an attribute in a page.
 fn attribute<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
     page.split(&format!(" {name}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).collect()
 }
@@ -76,7 +76,7 @@ async fn every_file_is_served_with_its_type() {
 }
 
 #[tokio::test]
-async fn a_page_is_at_the_name_of_its_folder() {
+async fn a_page_is_served_at_the_name_of_its_folder() {
     let built = Built::open();
     for page in ["/index.html", "/arena/index.html", "/outpost/index.html", "/sandbox/index.html", "/docs/index.html"] {
         assert!(built.addresses.contains(page), "{page} is not built");
@@ -92,7 +92,7 @@ async fn a_page_is_at_the_name_of_its_folder() {
 }
 
 #[tokio::test]
-async fn every_file_that_a_page_names_is_there() {
+async fn every_file_that_a_page_references_exists() {
     let built = Built::open();
     for (page, html) in built.html().await {
         let named = attribute(&html, "src").into_iter().chain(attribute(&html, "href"));
@@ -104,14 +104,14 @@ async fn every_file_that_a_page_names_is_there() {
 }
 
 #[tokio::test]
-async fn the_pages_do_nothing_that_their_policy_forbids() {
+async fn the_pages_comply_with_their_content_security_policy() {
     for (page, html) in Built::open().html().await {
         assert!(attribute(&html, "style").is_empty() && !html.contains("<style"), "{page} has inline style");
         assert!(!html.contains("<script>") && !html.contains(" onclick="), "{page} has inline script");
     }
 }
 
-/// A folder for a server's data that goes with the test.
+/// Data folder of a server, removed at the end of the test.
 struct Data(PathBuf);
 
 impl Drop for Data {
@@ -121,8 +121,8 @@ impl Drop for Data {
     }
 }
 
-/// Sends a request for an address as it is written here, which clients would tidy up.
-async fn get(server: SocketAddr, path: &str, more: &str) -> Answer {
+/// Sends a request with an unmodified path. HTTP clients would normalize it.
+async fn get(server: SocketAddr, path: &str, more: &str) -> HttpAnswer {
     let mut stream = TcpStream::connect(server).await.expect("the server listens");
     let request = format!("GET {path} HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\n{more}\r\n");
     stream.write_all(request.as_bytes()).await.expect("the server reads");
@@ -130,19 +130,19 @@ async fn get(server: SocketAddr, path: &str, more: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_program_shows_the_built_pages() {
+async fn the_program_serves_the_built_pages() {
     let built = Built::open();
     let data = Data(std::env::temp_dir().join(format!("aether-pages-{}", uuid::Uuid::new_v4().simple())));
     let program = crate::support::program();
     let server = Process::serve(program, &data.0, &["database.url=memory"]).await;
     for path in ["/", "/docs", "/arena/", "/icon.svg"] {
         let answer = get(server.http, path, "").await;
-        let file = built.find(path).await.expect("it is built");
+        let file = built.find(path).await.expect("the page is built");
         assert_eq!((answer.status, answer.body.as_bytes()), (200, &*file.bytes), "{path}");
         assert!(answer.head.contains(&format!("content-type: {}", file.content_type())), "{}", answer.head);
         assert!(answer.head.contains("cache-control: no-cache"), "{}", answer.head);
         assert!(answer.head.contains("content-security-policy: default-src 'none'"), "{}", answer.head);
-        let etag = answer.head.lines().find_map(|line| line.strip_prefix("etag: ")).expect("it has an etag");
+        let etag = answer.head.lines().find_map(|line| line.strip_prefix("etag: ")).expect("the answer has an etag");
         let again = get(server.http, path, &format!("if-none-match: {etag}\r\n")).await;
         assert_eq!((again.status, again.body.as_str()), (304, ""), "{path}");
     }

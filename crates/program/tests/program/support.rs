@@ -1,4 +1,4 @@
-//! The real program, where it keeps its data, and its figures.
+//! The program, its data folder and its metrics.
 
 use aether_store::Database;
 use aether_testkit_server::{ApiClient, DEADLINE, Process};
@@ -7,32 +7,32 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tokio::time::timeout;
 
-/// The program `aether` as the sources have it now.
+/// Returns the path of the program `aether`.
 pub fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_aether"))
 }
 
-/// Data folder and database of a server.
-pub struct Site {
+/// Data folder and settings of a server.
+pub struct ServerSetup {
     data_dir: PathBuf,
     settings: Vec<String>,
 }
 
-impl Site {
-    pub fn new(database: &TestDatabase, settings: &[&str]) -> Site {
+impl ServerSetup {
+    pub fn new(database: &TestDatabase, settings: &[&str]) -> ServerSetup {
         let url = match &database.database {
             Database::Memory => "memory".to_owned(),
             Database::File(path) => format!("sqlite:{}", path.display()),
             Database::Postgres(url) => url.clone(),
         };
-        Site::at(&url, settings)
+        ServerSetup::at(&url, settings)
     }
 
-    pub fn at(url: &str, settings: &[&str]) -> Site {
+    pub fn at(url: &str, settings: &[&str]) -> ServerSetup {
         let data_dir = std::env::temp_dir().join(format!("aether-rooms-{}", uuid::Uuid::new_v4().simple()));
         let fixed = [format!("database.url={url}"), "log.filter=warn".to_owned()];
         let settings = settings.iter().map(|setting| (*setting).to_owned());
-        Site { data_dir, settings: fixed.into_iter().chain(settings).collect() }
+        ServerSetup { data_dir, settings: fixed.into_iter().chain(settings).collect() }
     }
 
     pub async fn serve(&self) -> Process {
@@ -40,23 +40,23 @@ impl Site {
         Process::serve(program(), &self.data_dir, &settings).await
     }
 
-    /// Starts it again where it was.
+    /// Starts the server again at the same addresses.
     pub async fn serve_again(&self, http: SocketAddr, admin: SocketAddr) -> Process {
         let settings: Vec<&str> = self.settings.iter().map(String::as_str).collect();
         Process::serve_at(program(), &self.data_dir, (http, admin), &settings).await
     }
 }
 
-impl Drop for Site {
+impl Drop for ServerSetup {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.data_dir);
         let _ = std::fs::remove_file(self.data_dir.with_extension("log"));
     }
 }
 
-/// The sum of a metric's series.
+/// Returns the sum of a metric's series.
 pub async fn metric(server: &Process, name: &str) -> f64 {
-    let answer = ApiClient::new(server.admin).get("/metrics").await.expect("it answers");
+    let answer = ApiClient::new(server.admin).get("/metrics").await.expect("the server answers");
     let lines = answer.body.lines().filter(|line| line.split(['{', ' ']).next() == Some(name));
     lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
 }
@@ -68,5 +68,5 @@ pub async fn until_metric(server: &Process, name: &str, above: f64) {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
-    timeout(DEADLINE, waited).await.unwrap_or_else(|_| panic!("waited in vain for {name} above {above}"));
+    timeout(DEADLINE, waited).await.unwrap_or_else(|_| panic!("timeout while waiting for {name} above {above}"));
 }

@@ -1,4 +1,4 @@
-//! `aether backup` and `aether restore`: everything in the database, in a file that any Aether reads.
+//! `aether backup` and `aether restore`: the whole database in one file that fits either kind of database.
 
 use crate::config::ConfigArguments;
 use crate::data;
@@ -8,84 +8,83 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The flags of `aether backup`.
+/// Flags of `aether backup`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct BackupArguments {
-    /// The file to write; it must not be there yet
+    /// File to write; it must not exist
     pub file: PathBuf,
-    /// How to configure.
+    /// Configuration file and flags.
     #[command(flatten)]
     pub config: ConfigArguments,
 }
 
-/// The flags of `aether restore`.
+/// Flags of `aether restore`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RestoreArguments {
-    /// The backup to read
+    /// Backup to read
     pub file: PathBuf,
-    /// Replace what is in the database; without it, the database has to be empty
+    /// Replace the content of the database; without this flag the database must be empty
     #[arg(long)]
     pub replace: bool,
-    /// How to configure.
+    /// Configuration file and flags.
     #[command(flatten)]
     pub config: ConfigArguments,
 }
 
 impl BackupArguments {
-    /// Writes the backup, while a server may go on using the database.
+    /// Writes the backup. A server may use the database meanwhile.
     pub async fn run(&self) -> Result<String, String> {
         let config = self.config.load().map_err(|error| error.to_string())?;
         if self.file.exists() {
-            return Err(format!("{} is there already. Choose another name.", self.file.display()));
+            return Err(format!("{} exists. Choose another file.", self.file.display()));
         }
-        let database = data::database(&config).map_err(shown)?;
-        let store = Store::open_beside(&StoreSettings::new(database), &Registry::new()).await.map_err(shown)?;
-        // Only a whole backup gets the name.
+        let database = data::database(&config).map_err(to_text)?;
+        let store = Store::open_for_reading(&StoreSettings::new(database), &Registry::new()).await.map_err(to_text)?;
+        // Only a complete backup gets the final name.
         let unfinished = self.file.with_extension("unfinished");
-        let file = File::create(&unfinished).map_err(|error| unwritable(&unfinished, &error))?;
-        let bar = rows();
-        let told = bar.clone();
-        let outcome = back_up(&store, file, move |rows| told.set_position(rows)).await;
+        let file = File::create(&unfinished).map_err(|error| write_error(&unfinished, &error))?;
+        let bar = row_progress();
+        let progress = bar.clone();
+        let outcome = back_up(&store, file, move |rows| progress.set_position(rows)).await;
         bar.finish_and_clear();
         let (file, summary) = outcome.map_err(|error| {
             let _ = std::fs::remove_file(&unfinished);
-            shown(error)
+            to_text(error)
         })?;
-        file.sync_all().map_err(|error| unwritable(&unfinished, &error))?;
-        std::fs::rename(&unfinished, &self.file).map_err(|error| unwritable(&self.file, &error))?;
-        Ok(format!("{} rows are in {}.\n", summary.rows, self.file.display()))
+        file.sync_all().map_err(|error| write_error(&unfinished, &error))?;
+        std::fs::rename(&unfinished, &self.file).map_err(|error| write_error(&self.file, &error))?;
+        Ok(format!("{} rows written to {}.\n", summary.rows, self.file.display()))
     }
 }
 
 impl RestoreArguments {
-    /// Reads the backup, all of it or nothing.
+    /// Restores the backup in one transaction.
     pub async fn run(&self) -> Result<String, String> {
         let config = self.config.load().map_err(|error| error.to_string())?;
-        let file =
-            File::open(&self.file).map_err(|error| format!("{} cannot be read: {error}", self.file.display()))?;
-        let store = data::open_store(&config, &Registry::new()).await.map_err(shown)?;
-        let bar = rows();
-        let told = bar.clone();
-        let outcome = restore(&store, file, self.replace, move |rows| told.set_position(rows)).await;
+        let file = File::open(&self.file).map_err(|error| format!("Cannot read {}: {error}", self.file.display()))?;
+        let store = data::open_store(&config, &Registry::new()).await.map_err(to_text)?;
+        let bar = row_progress();
+        let progress = bar.clone();
+        let outcome = restore(&store, file, self.replace, move |rows| progress.set_position(rows)).await;
         bar.finish_and_clear();
-        let summary = outcome.map_err(shown)?;
+        let summary = outcome.map_err(to_text)?;
         let erased = match summary.erased_users {
             0 => String::new(),
-            users => format!(" {users} users were erased after the backup was taken, and stay so."),
+            users => format!(" {users} users were erased after the backup was taken; they stay erased."),
         };
-        Ok(format!("{} rows were restored.{erased}\n", summary.rows))
+        Ok(format!("{} rows restored.{erased}\n", summary.rows))
     }
 }
 
-fn rows() -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {pos} rows, {elapsed}").expect("the template is right");
+fn row_progress() -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {pos} rows, {elapsed}").expect("the template is valid");
     ProgressBar::new_spinner().with_style(style)
 }
 
-fn shown(error: StoreError) -> String {
+fn to_text(error: StoreError) -> String {
     error.to_string()
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> String {
-    format!("{} cannot be written: {error}", path.display())
+fn write_error(path: &Path, error: &std::io::Error) -> String {
+    format!("Cannot write {}: {error}", path.display())
 }

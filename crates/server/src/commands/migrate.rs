@@ -1,4 +1,4 @@
-//! `aether migrate`: brings the tables of the database up to date, or shows how far they are.
+//! `aether migrate`: applies pending migrations to the database, or lists applied and pending ones.
 
 use crate::config::ConfigArguments;
 use crate::data;
@@ -6,19 +6,19 @@ use aether_metrics::Registry;
 use aether_store::{Store, StoreSettings};
 use std::fmt::Write as _;
 
-/// The flags of `aether migrate`.
+/// Flags of `aether migrate`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct MigrateArguments {
-    /// Change nothing, and show which steps are applied and which are not
+    /// Change nothing; list applied and pending migrations
     #[arg(long)]
     pub status: bool,
-    /// How to configure.
+    /// Configuration file and flags.
     #[command(flatten)]
     pub config: ConfigArguments,
 }
 
 impl MigrateArguments {
-    /// Does it.
+    /// Applies the migrations, or lists them.
     pub async fn run(&self) -> Result<String, String> {
         let config = self.config.load().map_err(|error| error.to_string())?;
         let database = data::database(&config).map_err(|error| error.to_string())?;
@@ -36,6 +36,6 @@ impl MigrateArguments {
         }
         let store = Store::open(&settings, &Registry::new()).await.map_err(|error| error.to_string())?;
         let status = store.migration_status().await.map_err(|error| error.to_string())?;
-        Ok(format!("The database is up to date: {} steps are applied.\n", status.applied.len()))
+        Ok(format!("The database is up to date: {} migrations applied.\n", status.applied.len()))
     }
 }

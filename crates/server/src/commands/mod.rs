@@ -21,28 +21,28 @@ use serve::ServeArguments;
 use std::process::ExitCode;
 use token::TokenArguments;
 
-/// What a server program can do. A program with commands of its own flattens this into its own.
+/// Commands of a server program. A program with more commands flattens this enum into its own.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Serve games until a signal ends it
+    /// Run the server until SIGTERM or SIGINT
     Serve(ServeArguments),
-    /// Check the configuration and show what is set
+    /// Check the configuration and print the settings that are not defaults
     Check(CheckArguments),
-    /// Print a development token for this machine
+    /// Print a development token for a server on this machine
     Token(TokenArguments),
-    /// Bring the tables of the database up to date, or show how far they are
+    /// Apply pending migrations to the database, or list applied and pending ones
     Migrate(MigrateArguments),
-    /// Write everything in the database to a file, also while a server uses it
+    /// Write the whole database to a file; a server may use the database meanwhile
     Backup(BackupArguments),
-    /// Read a backup into the database
+    /// Restore the database from a backup
     Restore(RestoreArguments),
-    /// Fill the database with sample players and what they have
+    /// Add sample players with storage objects, wallets and scores to the database
     Seed(SeedArguments),
-    /// List the durable rooms, the states that are kept of one, or write one to a file; also while a server runs
+    /// List durable rooms or the stored states of one, or write a state to a file; a server may run meanwhile
     Rooms(RoomsArguments),
-    /// Run a recorded room again and print its hash
+    /// Replay a recorded room, compare every tick with the recording and print the last hash
     Replay(ReplayArguments),
-    /// Serve games and record every room
+    /// Run the server and record every room
     Record(serve::RecordArguments),
 }
 
@@ -51,25 +51,25 @@ impl Command {
         match self {
             Command::Serve(arguments) => serve::run(server, &arguments, None),
             Command::Record(arguments) => serve::run(server, &arguments.serve, Some(arguments.folder)),
-            Command::Check(arguments) => print(arguments.run(&server.declared())),
+            Command::Check(arguments) => print(arguments.run(&server.declared_room_types())),
             Command::Token(arguments) => print(arguments.run(unix_seconds()).map(|token| format!("{token}\n"))),
-            Command::Migrate(arguments) => print(wait_for(arguments.run())),
-            Command::Backup(arguments) => print(wait_for(arguments.run())),
-            Command::Restore(arguments) => print(wait_for(arguments.run())),
-            Command::Seed(arguments) => print(wait_for(arguments.run())),
-            Command::Rooms(arguments) => print(wait_for(arguments.run())),
+            Command::Migrate(arguments) => print(block_on(arguments.run())),
+            Command::Backup(arguments) => print(block_on(arguments.run())),
+            Command::Restore(arguments) => print(block_on(arguments.run())),
+            Command::Seed(arguments) => print(block_on(arguments.run())),
+            Command::Rooms(arguments) => print(block_on(arguments.run())),
             Command::Replay(arguments) => print(replay::run(&server, &arguments)),
         }
     }
 }
 
-/// Runs a command that waits for something, such as the database.
-fn wait_for(command: impl Future<Output = Result<String, String>>) -> Result<String, String> {
+/// Runs an asynchronous command to its end.
+fn block_on(command: impl Future<Output = Result<String, String>>) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| format!("The runtime cannot start: {error}"))?.block_on(command)
+    runtime.map_err(|error| format!("Cannot start the async runtime: {error}"))?.block_on(command)
 }
 
-/// Prints what a command has to say, or why it failed.
+/// Prints the output of a command, or its error to standard error.
 fn print(result: Result<String, impl std::fmt::Display>) -> ExitCode {
     match result {
         Ok(text) => {

@@ -1,4 +1,4 @@
-//! `aether replay`: a recorded room once more.
+//! `aether replay`: replays a recorded room.
 
 use crate::server::Server;
 use aether_engine::recording::Recording;
@@ -6,24 +6,24 @@ use aether_rooms::RoomDefinition;
 use aether_wire::Tick;
 use std::path::PathBuf;
 
-/// The flags of `aether replay`.
+/// Flags of `aether replay`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ReplayArguments {
-    /// The recording
+    /// Recording to replay
     pub file: PathBuf,
-    /// Stop after this tick; the whole recording otherwise
+    /// Stop after this tick [default: the last one]
     #[arg(long, value_name = "TICK")]
     pub to_tick: Option<u32>,
 }
 
-/// Runs a recording again and tells where it ended. Every tick's hash is compared with the recorded one on the way.
+/// Replays a recording and returns its last tick and hash. The hash of every tick is compared with the recorded one.
 pub(crate) fn run(server: &Server, arguments: &ReplayArguments) -> Result<String, String> {
     let path = arguments.file.display();
-    let bytes = std::fs::read(&arguments.file).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    let bytes = std::fs::read(&arguments.file).map_err(|error| format!("Cannot read {path}: {error}"))?;
     let recording = Recording::from_bytes(&bytes).map_err(|error| format!("{path}: {error}"))?;
     let Some(RoomDefinition::Game { settings, factory }) = server.find_definition(&recording.game) else {
         let game = &recording.game;
-        return Err(format!("{path} is a recording of the game {game}, which this program does not have"));
+        return Err(format!("{path} is a recording of game `{game}`, which this program does not have."));
     };
     let last = factory.replay(settings, &recording, arguments.to_tick.map(Tick));
     let last = last.map_err(|error| format!("{path}: {error}"))?;

@@ -1,4 +1,4 @@
-//! `aether seed`: sample players and what they have, to look around in. Doing it again adds nothing.
+//! `aether seed`: adds sample players to try out. A second run adds nothing.
 
 use crate::clock::unix_seconds;
 use crate::config::{Config, ConfigArguments};
@@ -16,40 +16,40 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// The names of the sample players; their devices are called after them.
+/// Names of the sample players. Their device ids are made of them.
 const PLAYERS: [&str; 10] =
     ["amber", "basalt", "cobalt", "dune", "ember", "fjord", "garnet", "harbor", "indigo", "juniper"];
-/// A board for each built-in game, and one that begins anew each Monday.
-const BOARDS: [(&str, &str); 2] = [("sandbox", ""), ("weekly", "0 0 * * 1")];
+/// Names and reset schedules of the leaderboards: that of the sandbox, and one that is reset each Monday.
+const LEADERBOARDS: [(&str, &str); 2] = [("sandbox", ""), ("weekly", "0 0 * * 1")];
 const COINS: i64 = 100;
 
-/// The flags of `aether seed`.
+/// Flags of `aether seed`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct SeedArguments {
-    /// How to configure.
+    /// Configuration file and flags.
     #[command(flatten)]
     pub config: ConfigArguments,
 }
 
-/// What was made.
+/// Result of seeding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seeded {
-    /// Players that were not there before.
+    /// Number of new players.
     pub players: usize,
-    /// Boards that are there now.
-    pub boards: usize,
+    /// Number of sample leaderboards.
+    pub leaderboards: usize,
 }
 
 impl SeedArguments {
-    /// Fills the database that is configured.
+    /// Adds the samples to the configured database.
     pub async fn run(&self) -> Result<String, String> {
         let config = self.config.load().map_err(|error| error.to_string())?;
         let seeded = seed_configured(&config).await?;
         Ok(format!(
-            "{} new players of {}, {} leaderboards. Sign in as one by its device id, such as seed-device-{}.\n",
+            "{} of {} sample players added, {} leaderboards. Sign in with a device id such as seed-device-{}.\n",
             seeded.players,
             PLAYERS.len(),
-            seeded.boards,
+            seeded.leaderboards,
             PLAYERS[0]
         ))
     }
@@ -63,27 +63,27 @@ async fn seed_configured(config: &Config) -> Result<Seeded, String> {
     let progress = ProgressBar::new(PLAYERS.len() as u64);
     let seeded = seed(&services, &|| progress.inc(1)).await;
     progress.finish_and_clear();
-    seeded.map_err(|refusal| refusal.to_string())
+    seeded.map_err(|error| error.to_string())
 }
 
-/// Makes the sample players and what they have. `made` is called after each player.
-pub async fn seed(services: &Services, made: &dyn Fn()) -> Result<Seeded, ServiceError> {
-    for (board, schedule) in BOARDS {
-        let definition = Definition { reset_schedule: schedule.to_owned(), ..Definition::new(board) };
+/// Adds the sample players and their data. Calls `on_player` after each player.
+pub async fn seed(services: &Services, on_player: &dyn Fn()) -> Result<Seeded, ServiceError> {
+    for (leaderboard, schedule) in LEADERBOARDS {
+        let definition = Definition { reset_schedule: schedule.to_owned(), ..Definition::new(leaderboard) };
         services.leaderboards.create(definition).await?;
     }
-    let mut seeded = Seeded { players: 0, boards: BOARDS.len() };
+    let mut seeded = Seeded { players: 0, leaderboards: LEADERBOARDS.len() };
     for (index, name) in PLAYERS.into_iter().enumerate() {
-        if player(services, index as i64, name).await? {
+        if add_player(services, index as i64, name).await? {
             seeded.players += 1;
         }
-        made();
+        on_player();
     }
     Ok(seeded)
 }
 
-/// Makes one player; tells whether it is new.
-async fn player(services: &Services, index: i64, name: &'static str) -> Result<bool, ServiceError> {
+/// Adds one player. Returns true if it is new.
+async fn add_player(services: &Services, index: i64, name: &'static str) -> Result<bool, ServiceError> {
     let sign_in = SignIn {
         method: SignInMethod::Device(format!("seed-device-{name}")),
         username: Some(name.to_owned()),
@@ -91,8 +91,8 @@ async fn player(services: &Services, index: i64, name: &'static str) -> Result<b
         address: None,
     };
     let signed_in = match services.accounts.authenticate(sign_in).await {
-        // Someone else has the name; the player gets a random one.
-        Err(refusal) if refusal.code == GrpcCode::AlreadyExists => {
+        // The username is taken; the player gets a random one.
+        Err(error) if error.code == GrpcCode::AlreadyExists => {
             let method = SignInMethod::Device(format!("seed-device-{name}"));
             let sign_in = SignIn { method, username: None, create: true, address: None };
             services.accounts.authenticate(sign_in).await?
@@ -100,12 +100,12 @@ async fn player(services: &Services, index: i64, name: &'static str) -> Result<b
         outcome => outcome?,
     };
     if signed_in.created {
-        belongings(services, signed_in.user, index, name).await?;
+        add_player_data(services, signed_in.user, index, name).await?;
     }
     Ok(signed_in.created)
 }
 
-async fn belongings(services: &Services, user: Uuid, index: i64, name: &'static str) -> Result<(), ServiceError> {
+async fn add_player_data(services: &Services, user: Uuid, index: i64, name: &'static str) -> Result<(), ServiceError> {
     let display_name = Some(name.to_uppercase());
     services.accounts.update(user, Update { display_name, ..Update::default() }).await?;
     let coins = BTreeMap::from([("coins".to_owned(), COINS * (index + 1))]);
@@ -120,11 +120,11 @@ async fn belongings(services: &Services, user: Uuid, index: i64, name: &'static 
     };
     services.storage.write(&Caller::Server, vec![save]).await?;
     services.profiles.active(user).await?;
-    for (board, _) in BOARDS {
+    for (leaderboard, _) in LEADERBOARDS {
         let score = Score { score: 1_000 - 97 * index, subscore: index };
         let (username, operator, metadata) = (name.to_owned(), None, None);
         let record = RecordWrite { owner: user, username, score, operator, metadata };
-        services.leaderboards.write(&Caller::Server, board, record).await?;
+        services.leaderboards.write(&Caller::Server, leaderboard, record).await?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `aether serve`: the server until a signal ends it.
+//! `aether serve` and `aether record`: run the server until a signal.
 
 use super::fail;
 use crate::config::{Config, ConfigArguments};
@@ -12,32 +12,32 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
-/// The flags of `aether serve`.
+/// Flags of `aether serve`.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct ServeArguments {
-    /// How to configure.
+    /// Configuration file and flags.
     #[command(flatten)]
     pub config: ConfigArguments,
 }
 
-/// The flags of `aether record`.
+/// Flags of `aether record`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RecordArguments {
-    /// The folder for the recordings, one for each room; it is made when it is missing
+    /// Folder for the recordings, one file for each room; created if it is missing
     #[arg(long, default_value = "recordings", value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// How to serve.
+    /// Flags of the server.
     #[command(flatten)]
     pub serve: ServeArguments,
 }
 
-/// Serves until a signal; rooms are recorded if there is a folder for it.
+/// Runs the server until a signal. Records rooms if a folder for recordings is given.
 pub(crate) fn run(server: Server, arguments: &ServeArguments, recordings: Option<PathBuf>) -> ExitCode {
     let config = match arguments.config.load() {
         Ok(config) => config,
         Err(error) => return fail(&error),
     };
-    if let Err(error) = super::check::report(&config, &server.declared()) {
+    if let Err(error) = super::check::report(&config, &server.declared_room_types()) {
         return fail(&error);
     }
     if let Err(error) = logging::start(&config.log) {
@@ -46,18 +46,18 @@ pub(crate) fn run(server: Server, arguments: &ServeArguments, recordings: Option
     if let Some(folder) = &recordings
         && let Err(error) = std::fs::create_dir_all(folder)
     {
-        return fail(&format!("The folder {} cannot be made: {error}", folder.display()));
+        return fail(&format!("Cannot create the folder {}: {error}", folder.display()));
     }
-    // Every WebSocket takes a file descriptor; what the system allows is better taken than run out of.
+    // Every WebSocket takes a file descriptor, and the default soft limit is often 1,024.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
-        warn!(%error, "the number of open files stays at its limit");
+        warn!(%error, "limit of open files could not be raised");
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("io").build() {
         Ok(runtime) => runtime,
-        Err(error) => return fail(&format!("The runtime cannot start: {error}")),
+        Err(error) => return fail(&format!("Cannot start the async runtime: {error}")),
     };
     let code = runtime.block_on(serve(server, config, recordings));
-    // What hangs does not keep the program.
+    // Does not wait for tasks that hang.
     runtime.shutdown_background();
     code
 }
@@ -65,37 +65,38 @@ pub(crate) fn run(server: Server, arguments: &ServeArguments, recordings: Option
 async fn serve(server: Server, config: Config, recordings: Option<PathBuf>) -> ExitCode {
     let grace = Duration::from_secs(config.shutdown.grace_seconds.into());
     let (name, version) = (server.name, server.version);
+    let scheme = if config.http.tls_certificate.is_some() { "https" } else { "http" };
     let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
     let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
-        return fail(&"Signals cannot be heard on this system.");
+        return fail(&"Cannot install the handlers of SIGTERM and SIGINT.");
     };
     let running = match RunningServer::start(server, config, recordings).await {
         Ok(running) => running,
         Err(error) => return fail(&error),
     };
-    announce(&running, name, version);
-    any(&mut terminate, &mut interrupt).await;
+    print_addresses(&running);
+    info!(program = name, version, url = %format_args!("{scheme}://{}/", running.http), admin = %running.admin, "server started");
+    any_signal(&mut terminate, &mut interrupt).await;
     tokio::select! {
         () = running.stop(grace) => ExitCode::SUCCESS,
-        () = any(&mut terminate, &mut interrupt) => {
-            warn!("a second signal: ending at once");
+        () = any_signal(&mut terminate, &mut interrupt) => {
+            warn!("second signal: exiting without waiting");
             ExitCode::FAILURE
         }
     }
 }
 
-/// One line for programs that started this one, and one for people.
-fn announce(running: &RunningServer, name: &str, version: &str) {
+/// Prints the addresses to standard output as one line of JSON, for scripts.
+fn print_addresses(running: &RunningServer) {
     let line = json!({ "listening": {
         "http": running.http.to_string(),
         "admin": running.admin.to_string(),
         "webtransport": running.webtransport.map(|address| address.to_string()),
     }});
     println!("{line}");
-    info!(version, http = %running.http, admin = %running.admin, "{name} is at http://{}/", running.http);
 }
 
-async fn any(terminate: &mut Signal, interrupt: &mut Signal) {
+async fn any_signal(terminate: &mut Signal, interrupt: &mut Signal) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

@@ -1,4 +1,4 @@
-//! `aether token`: a development token with a role, for one's own machine.
+//! `aether token`: prints a development token with a role, for a server on this machine.
 
 use crate::config::{Config, ConfigArguments, ConfigError};
 use crate::keys::{KeyError, KeyRing};
@@ -7,46 +7,46 @@ use aether_wire::limits::NAME_BYTES_MAX;
 use std::fmt;
 use uuid::Uuid;
 
-/// The flags of `aether token`.
+/// Flags of `aether token`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct TokenArguments {
-    /// How to configure.
+    /// Configuration file and flags.
     #[command(flatten)]
     pub config: ConfigArguments,
-    /// What the holder may do: admin, developer, read-only or player
+    /// Role of the token: admin, developer, read-only or player
     #[arg(long, default_value = "developer")]
     pub role: Role,
-    /// The holder's name
+    /// Name of the user
     #[arg(long, default_value = "developer")]
     pub name: String,
-    /// The holder's id; a random one otherwise
+    /// Id of the user [default: random]
     #[arg(long, value_name = "UUID")]
     pub user: Option<Uuid>,
-    /// How long the token can be used to connect
+    /// Validity of the token, in seconds
     #[arg(long, default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(1..=VALID_SECONDS_MAX as i64))]
     pub seconds: u32,
 }
 
-/// Why there is no token.
+/// Reason why no token was made.
 #[derive(Debug)]
 pub enum TokenCommandError {
-    /// The configuration is refused.
+    /// The configuration is invalid.
     Config(ConfigError),
-    /// The server that is configured would refuse the token.
+    /// The configured server accepts no development tokens.
     NotAccepted,
     /// The name is too long.
     Name,
-    /// The keys cannot be used.
+    /// The signing keys cannot be read or created.
     Keys(KeyError),
 }
 
 impl TokenArguments {
-    /// The token, under the development key of the data folder. `now` is in seconds since 1970.
+    /// Returns a token signed by the development key of the data folder. `now` is in seconds since 1970.
     pub fn run(&self, now: u64) -> Result<String, TokenCommandError> {
         self.sign(&self.config.load().map_err(TokenCommandError::Config)?, now)
     }
 
-    /// As [`TokenArguments::run`], for a given configuration.
+    /// Returns a token as [`TokenArguments::run`] does, for a given configuration.
     pub fn sign(&self, config: &Config, now: u64) -> Result<String, TokenCommandError> {
         if !config.accepts_development() {
             return Err(TokenCommandError::NotAccepted);
@@ -66,10 +66,10 @@ impl fmt::Display for TokenCommandError {
         match self {
             Self::Config(error) => error.fmt(formatter),
             Self::NotAccepted => formatter.write_str(
-                "The server that is configured accepts no development tokens: serve on loopback without trusted \
-                 proxies, and do not set tokens.accept_development to false.",
+                "The configured server accepts no development tokens: serve on loopback without trusted proxies, and do \
+                 not set tokens.accept_development to false.",
             ),
-            Self::Name => write!(formatter, "The name is longer than {NAME_BYTES_MAX} bytes."),
+            Self::Name => write!(formatter, "The name is longer than {NAME_BYTES_MAX} bytes; use a shorter --name."),
             Self::Keys(error) => error.fmt(formatter),
         }
     }

@@ -265,7 +265,12 @@ impl Group {
 }
 
 /// Describes a setting.
-pub(crate) fn key<T: SettingValue>(name: &'static str, meaning: &[&str], default: &T, bounds: Option<&(f64, f64)>) -> Key {
+pub(crate) fn key<T: SettingValue>(
+    name: &'static str,
+    meaning: &[&str],
+    default: &T,
+    bounds: Option<&(f64, f64)>,
+) -> Key {
     Key {
         name,
         meaning: joined(meaning),
@@ -276,7 +281,11 @@ pub(crate) fn key<T: SettingValue>(name: &'static str, meaning: &[&str], default
 }
 
 /// Parses a value and assigns it to a setting.
-pub(crate) fn assign<T: SettingValue>(setting: &mut T, raw: &RawValue, bounds: Option<&(f64, f64)>) -> Result<(), SetError> {
+pub(crate) fn assign<T: SettingValue>(
+    setting: &mut T,
+    raw: &RawValue,
+    bounds: Option<&(f64, f64)>,
+) -> Result<(), SetError> {
     let in_bounds = |value: &T| bounds.is_none_or(|(low, high)| value.is_within(*low, *high));
     match T::parse_raw(raw).filter(in_bounds) {
         Some(value) => {

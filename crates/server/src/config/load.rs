@@ -278,8 +278,10 @@ fn unknown_key(section: &str, key: &str) -> String {
         return format!("{key} is a section: write its settings below {heading}.");
     }
     let elsewhere = || known.iter().find(|known| known.rsplit('.').next() == Some(key)).cloned();
-    let within =
-        known.iter().map(String::as_str).filter(|known| known.rsplit_once('.').map_or("", |(prefix, _)| prefix) == section);
+    let within = known
+        .iter()
+        .map(String::as_str)
+        .filter(|known| known.rsplit_once('.').map_or("", |(prefix, _)| prefix) == section);
     let meant = closest(&name, within).map(str::to_owned);
     let meant =
         meant.or_else(elsewhere).or_else(|| closest(&name, known.iter().map(String::as_str)).map(str::to_owned));
@@ -300,7 +302,9 @@ fn raw_value(value: &DeValue<'_>) -> RawValue {
         },
         DeValue::Float(float) => RawValue::Literal(float.as_str().to_owned()),
         DeValue::Boolean(boolean) => RawValue::Literal(boolean.to_string()),
-        DeValue::Array(elements) => RawValue::List(elements.iter().map(|element| raw_value(element.get_ref())).collect()),
+        DeValue::Array(elements) => {
+            RawValue::List(elements.iter().map(|element| raw_value(element.get_ref())).collect())
+        }
         DeValue::Datetime(_) => RawValue::Unsupported("a date"),
         DeValue::Table(_) => RawValue::Unsupported("a table"),
     }

@@ -385,7 +385,7 @@ pub struct EffectiveSetting<'a> {
     pub key: String,
     /// Value as TOML; empty if it is not set.
     pub value: String,
-    /// Where it was set.
+    /// Source of the value.
     pub source: &'a SettingSource,
 }
 

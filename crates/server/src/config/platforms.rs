@@ -196,8 +196,7 @@ impl Config {
         self.validate_url(problems, &format!("{section}.status_url"), provider.status_url.as_deref());
         if provider.status_url.as_ref().is_some_and(|url| !url.contains(SESSION_PLACEHOLDER)) {
             let key = format!("{section}.status_url");
-            let sentence =
-                format!("{key} has no session id: write {SESSION_PLACEHOLDER} where the id belongs.");
+            let sentence = format!("{key} has no session id: write {SESSION_PLACEHOLDER} where the id belongs.");
             problems.push(self.problem(&key, sentence));
         }
     }

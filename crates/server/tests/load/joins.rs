@@ -1,4 +1,4 @@
-//! Joins beside clients that ask for unknown rooms, and beside rooms that take long to build.
+//! Join times while other clients ask for unknown rooms and slow rooms are built.
 
 use crate::{ALONE, median, p99};
 use aether_testkit_server::slow_start::{BUILDING, INIT_TIME};
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// Clients that ask for unknown rooms, each again and again.
+/// Clients that repeatedly ask for unknown rooms.
 const ASKING: u32 = 200;
-/// Pause of such a client between two questions.
+/// Time between two requests of such a client.
 const ASKING_PAUSE: Duration = Duration::from_secs(1);
-/// Clients whose joins are measured, each again and again.
+/// Clients that repeatedly join and are measured.
 const JOINING: usize = 12;
 /// Rounds of the measurement, each as long as the build of a slow room; these are built one after the other meanwhile.
 const ROUNDS: u32 = 5;
@@ -25,14 +25,14 @@ async fn start(has_durable_rooms: bool) -> Arc<TestServer> {
         config.room_mut("outpost").durable = Some(has_durable_rooms);
         config.room_mut("workshop").tick_hz = Some(TICK_HZ);
         config.room_mut("workshop").snapshot_hz = Some(TICK_HZ);
-        // Whoever leaves makes place at once.
+        // A player that leaves is removed at once.
         config.room_mut("workshop").resume_seconds = Some(0);
         config.connections.max = 2_000;
     });
     Arc::new(server.await)
 }
 
-/// Measures joins until told to stop; returns the p99 of each round.
+/// Measures joins until `over` is set. Returns the p99 of each round.
 async fn joins(server: Arc<TestServer>, over: Arc<AtomicBool>) -> Vec<Duration> {
     let (mut joins, began_all) = (JoinSet::new(), Instant::now());
     for _ in 0..JOINING {
@@ -56,8 +56,8 @@ async fn joins(server: Arc<TestServer>, over: Arc<AtomicBool>) -> Vec<Duration> 
     (0..ROUNDS).map(|round| p99(of_round(round))).collect()
 }
 
-/// Asks for unknown rooms until told to stop; returns the number of answers.
-async fn ask(server: Arc<TestServer>, over: Arc<AtomicBool>) -> u32 {
+/// Asks for unknown rooms until `over` is set. Returns the number of answers.
+async fn join_unknown_rooms(server: Arc<TestServer>, over: Arc<AtomicBool>) -> u32 {
     let answered = Arc::new(AtomicU32::new(0));
     let mut clients = JoinSet::new();
     for number in 0..ASKING {
@@ -79,7 +79,7 @@ async fn ask(server: Arc<TestServer>, over: Arc<AtomicBool>) -> u32 {
     answered.load(Ordering::Relaxed)
 }
 
-/// Joins rooms that take long to build, each with a label of its own, until told to stop.
+/// Joins rooms that take long to build, each with its own label, until `over` is set. Returns their number.
 async fn build_slow_rooms(server: Arc<TestServer>, over: Arc<AtomicBool>) -> u32 {
     let mut built = 0;
     while !over.load(Ordering::Relaxed) {
@@ -91,8 +91,8 @@ async fn build_slow_rooms(server: Arc<TestServer>, over: Arc<AtomicBool>) -> u32
     built
 }
 
-/// Two servers run at the same time on the same machine, so that whatever else the machine does meets both. Both are asked
-/// for unknown rooms equally often; only one has to look into its database for them, and to build slow rooms.
+/// Two servers run at the same time on the same machine, so that its other load affects both. Both are asked for unknown
+/// rooms equally often. Only one has to query its database for them and to build slow rooms.
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_durable_rooms_and_a_slow_init_do_not_delay_the_joins_of_others() {
     let _alone = ALONE.lock().await;
@@ -106,20 +106,20 @@ async fn unknown_durable_rooms_and_a_slow_init_do_not_delay_the_joins_of_others(
     let (alone, together, asked_control, asked, built, ()) = tokio::join!(
         tokio::spawn(joins(Arc::clone(&control), Arc::clone(&over))),
         tokio::spawn(joins(Arc::clone(&beside), Arc::clone(&over))),
-        tokio::spawn(ask(Arc::clone(&control), Arc::clone(&over))),
-        tokio::spawn(ask(Arc::clone(&beside), Arc::clone(&over))),
+        tokio::spawn(join_unknown_rooms(Arc::clone(&control), Arc::clone(&over))),
+        tokio::spawn(join_unknown_rooms(Arc::clone(&beside), Arc::clone(&over))),
         tokio::spawn(build_slow_rooms(Arc::clone(&beside), Arc::clone(&over))),
         measure,
     );
     let (alone, together) = (alone.unwrap(), together.unwrap());
     let (asked_control, asked, built) = (asked_control.unwrap(), asked.unwrap(), built.unwrap());
-    println!("control: p99 of joins by round {alone:?}, {asked_control} refusals");
-    println!("beside: p99 of joins by round {together:?}, {asked} refusals, {built} slow rooms");
-    assert!(asked >= ASKING && built >= 2, "{asked} refusals, {built} slow rooms");
-    // A pause of the machine spoils a round of one server; a queue would spoil every round.
+    println!("control: p99 of joins by round {alone:?}, {asked_control} rejections");
+    println!("beside: p99 of joins by round {together:?}, {asked} rejections, {built} slow rooms");
+    assert!(asked >= ASKING && built >= 2, "{asked} rejections, {built} slow rooms");
+    // A pause of the machine affects one round of one server; a queue would affect every round.
     let (alone, together) = (median(&alone), median(&together));
     assert!(together <= alone.mul_f64(1.2), "{together:?} instead of {alone:?}");
     for server in [control, beside] {
-        Arc::into_inner(server).expect("nobody else holds it").stop().await;
+        Arc::into_inner(server).expect("all tasks have ended").stop().await;
     }
 }

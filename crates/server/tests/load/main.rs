@@ -1,4 +1,4 @@
-//! Tests that measure times and memory beside a crowd, so one of them runs at a time.
+//! Tests that measure times and memory under load, one at a time.
 
 mod joins;
 mod slow_readers;
@@ -7,18 +7,18 @@ mod storm;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// Whoever holds it measures.
+/// Locked while a test measures.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// Returns the time that one in a hundred exceeds.
+/// Returns the 99th percentile.
 fn p99(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() * 99 / 100]
 }
 
-/// Returns the middle of several figures.
-fn median(figures: &[Duration]) -> Duration {
-    let mut figures = figures.to_vec();
-    figures.sort_unstable();
-    figures[figures.len() / 2]
+/// Returns the median.
+fn median(times: &[Duration]) -> Duration {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    times[times.len() / 2]
 }

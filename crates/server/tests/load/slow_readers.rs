@@ -1,10 +1,10 @@
-//! Clients that do not read, and those beside them.
+//! Clients that do not read, and their effect on others.
 
 use crate::{ALONE, median, p99};
 use aether_framing::websocket::codec::Opcode;
 use aether_server::tokens::Role;
 use aether_testkit_server::{
-    DEADLINE, JSON, PROTOBUF, Player, RawSocket, TRANSPORTS, TestServer, TransportKind, masked,
+    DEADLINE, JSON, PROTOBUF, RawSocket, TRANSPORTS, TestPlayer, TestServer, TransportKind, masked,
 };
 use aether_wire::{
     ClientMessage, ClientTime, CommandSeq, GameBody, GameMessage, Ping, PlaygroundStress, ServerMessage, Tick,
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
-/// Bytes that the system of a slow client takes in for it.
+/// Receive buffer of a slow client.
 const SLOW_BUFFER_BYTES: u32 = 4_096;
 
-/// How much more memory a few clients that do not read may cost.
+/// Maximum growth of memory by a few clients that do not read.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
 
 fn resident_bytes() -> u64 {
@@ -47,7 +47,7 @@ async fn a_client_that_never_reads_is_bounded_and_then_closed() {
         let mut pace = tokio::time::interval(Duration::from_millis(10));
         let began = Instant::now();
         while closed(&server) < number as f64 + 1.0 {
-            assert!(began.elapsed() < DEADLINE, "the one that does not read is closed");
+            assert!(began.elapsed() < DEADLINE, "the client that does not read is closed");
             pace.tick().await;
             speaker.send(say(said, 30_000)).await;
             said += 1;
@@ -61,7 +61,7 @@ async fn a_client_that_never_reads_is_bounded_and_then_closed() {
                         _ => None,
                     })
                     .await;
-                assert_eq!(next, heard.to_le_bytes(), "the others hear all, in order");
+                assert_eq!(next, heard.to_le_bytes(), "the other client gets all messages in order");
                 heard += 1;
             }
         }
@@ -73,8 +73,8 @@ async fn a_client_that_never_reads_is_bounded_and_then_closed() {
     server.stop().await;
 }
 
-/// Lets everyone ping for as long as `on` says, and tells what that took.
-async fn measure(players: &mut [Player], on: impl Fn(Duration) -> bool + Sync) -> Vec<Duration> {
+/// Lets all players ping while `on` returns true. Returns the round-trip times.
+async fn measure(players: &mut [TestPlayer], on: impl Fn(Duration) -> bool + Sync) -> Vec<Duration> {
     let began = Instant::now();
     let on = &on;
     let mut tasks = Vec::new();
@@ -82,7 +82,7 @@ async fn measure(players: &mut [Player], on: impl Fn(Duration) -> bool + Sync) -
         tasks.push(async move {
             let mut trips = Vec::new();
             let mut pace = tokio::time::interval(Duration::from_millis(50));
-            // Pings of different players do not come together.
+            // Spreads the pings of different players.
             player.read_for(Duration::from_millis(number as u64 % 50)).await;
             while on(began.elapsed()) {
                 let sent = Instant::now();
@@ -90,7 +90,7 @@ async fn measure(players: &mut [Player], on: impl Fn(Duration) -> bool + Sync) -
                 player.send(ClientMessage::Ping(ping)).await;
                 player.wait("a pong", |message| matches!(message, ServerMessage::Pong(_)).then_some(())).await;
                 trips.push(sent.elapsed());
-                // Until the next ping everything is read, so that no message waits before the pong.
+                // Reads everything until the next ping, so that no message is queued before the pong.
                 while timeout_at(&mut pace, player).await {}
             }
             trips
@@ -99,8 +99,8 @@ async fn measure(players: &mut [Player], on: impl Fn(Duration) -> bool + Sync) -
     futures(tasks).await.into_iter().flatten().collect()
 }
 
-/// Reads one message; false when it is time for the next ping.
-async fn timeout_at(pace: &mut tokio::time::Interval, player: &mut Player) -> bool {
+/// Reads one message. Returns false when the next ping is due.
+async fn timeout_at(pace: &mut tokio::time::Interval, player: &mut TestPlayer) -> bool {
     tokio::select! {
         _ = pace.tick() => false,
         message = player.next() => {
@@ -130,32 +130,32 @@ async fn futures<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
 }
 
 async fn slow_socket(server: &TestServer) -> RawSocket {
-    // In words there is more to read, so that who does not is soon behind.
+    // JSON messages are longer, so a client that does not read falls behind sooner.
     let mut socket = RawSocket::open_slow(server, JSON, SLOW_BUFFER_BYTES).await;
     let mut hello = Vec::new();
-    ClientMessage::Hello(server.hello("sandbox")).encode_json(&mut hello).expect("it can be written");
+    ClientMessage::Hello(server.hello("sandbox")).encode_json(&mut hello).expect("the message can be encoded");
     socket.send(&masked(Opcode::Text, &hello)).await;
     socket
 }
 
-/// Reads until told to stop.
+/// Reads until `stop` is notified.
 async fn read_until(socket: &mut RawSocket, stop: &tokio::sync::Notify) {
     tokio::select! {
         () = stop.notified() => {}
-        code = socket.close_code() => panic!("it was closed while it read: {code:?}"),
+        code = socket.close_code() => panic!("closed while reading: {code:?}"),
     }
 }
 
 /// A server with a full room, and the p99 of its readers' pings in each round.
 struct Crowd {
     server: TestServer,
-    players: Vec<Player>,
+    players: Vec<TestPlayer>,
     p99s: Vec<Duration>,
 }
 
 impl Crowd {
-    /// Many who read, and a world in which much moves.
-    async fn gather(readers: usize) -> Crowd {
+    /// Starts a server with many readers and a world with much movement.
+    async fn start(readers: usize) -> Crowd {
         let server = TestServer::start(|config| {
             config.connections.write_stall_seconds = 1;
             config.room_mut("sandbox").interest_radius = Some(400.0);
@@ -172,18 +172,18 @@ impl Crowd {
         Crowd { server, players, p99s: Vec::new() }
     }
 
-    fn note(&mut self, trips: Vec<Duration>) {
+    fn record(&mut self, trips: Vec<Duration>) {
         self.p99s.push(p99(trips));
     }
 }
 
-/// How many were closed because they did not read.
+/// Returns the number of clients that were closed because they did not read.
 fn closed(server: &TestServer) -> f64 {
     server.metric("aether_connections_closed_total", &[("reason", "too_slow")])
 }
 
-/// Two equal crowds play at the same time on the same machine, so that whatever else the machine does meets both. Beside
-/// one of them everybody reads, beside the other one in five does not.
+/// Two equal crowds play at the same time on the same machine, so that its other load affects both. On one server all
+/// clients read, on the other one in five does not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fifth_of_the_clients_that_stops_reading_does_not_slow_the_others() {
     const READERS: usize = 20;
@@ -191,7 +191,7 @@ async fn a_fifth_of_the_clients_that_stops_reading_does_not_slow_the_others() {
     const ROUNDS: usize = 5;
     const NOISE: Duration = Duration::from_millis(3);
     let _alone = ALONE.lock().await;
-    let (mut control, mut beside) = (Crowd::gather(READERS).await, Crowd::gather(READERS).await);
+    let (mut control, mut beside) = (Crowd::start(READERS).await, Crowd::start(READERS).await);
     let before = resident_bytes();
     for round in 1..=ROUNDS {
         let stop = std::sync::Arc::new(tokio::sync::Notify::new());
@@ -207,7 +207,7 @@ async fn a_fifth_of_the_clients_that_stops_reading_does_not_slow_the_others() {
         let (server, over) = (&beside.server, AtomicBool::new(false));
         let on = |elapsed| elapsed < Duration::from_millis(1_500) || !over.load(Ordering::Relaxed);
         let watch = async {
-            // Looking at all metrics takes time, so one looks for all, and not often.
+            // Rendering all metrics takes time, so one task does it, and seldom.
             let (all, began) = ((round * STALLED) as f64, Instant::now());
             while closed(server) < all {
                 assert!(began.elapsed() < DEADLINE, "only {} of {all} stalled clients were closed", closed(server));
@@ -217,14 +217,14 @@ async fn a_fifth_of_the_clients_that_stops_reading_does_not_slow_the_others() {
         };
         let (alone, together, ()) =
             tokio::join!(measure(&mut control.players, on), measure(&mut beside.players, on), watch);
-        control.note(alone);
-        beside.note(together);
+        control.record(alone);
+        beside.record(together);
         stop.notify_waiters();
         for task in reading {
-            timeout(DEADLINE, task).await.expect("it stops").expect("it read until then");
+            timeout(DEADLINE, task).await.expect("the reader stops").expect("the reader does not panic");
         }
     }
-    // A pause of the machine spoils a round of one crowd; what stalled clients do, they do in every round.
+    // A pause of the machine affects one round of one crowd; stalled clients affect every round.
     let (alone, together) = (median(&control.p99s), median(&beside.p99s));
     let grown = resident_bytes().saturating_sub(before);
     println!("p99 without stalled clients {alone:?}, by round {:?}", control.p99s);
@@ -232,8 +232,8 @@ async fn a_fifth_of_the_clients_that_stops_reading_does_not_slow_the_others() {
     println!("{grown} bytes more");
     assert!(together <= alone.mul_f64(1.2) + NOISE, "{together:?} instead of {alone:?}");
     assert!(grown < MEMORY_BYTES_MAX, "{grown} bytes more");
-    assert_eq!(closed(&beside.server), (ROUNDS * STALLED) as f64, "and nobody else");
-    assert_eq!(closed(&control.server), 0.0, "nobody where everyone reads");
+    assert_eq!(closed(&beside.server), (ROUNDS * STALLED) as f64, "no other client was closed");
+    assert_eq!(closed(&control.server), 0.0, "no client was closed");
     control.server.stop().await;
     beside.server.stop().await;
 }

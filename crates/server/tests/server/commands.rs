@@ -21,7 +21,7 @@ fn config(text: &str) -> Config {
     let file = Some(ConfigFile { path: "aether.toml".to_owned(), text: text.to_owned() });
     let read_file = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
     Config::load(&Sources { file, environment: Vec::new(), flags: Vec::new(), read_file: &read_file })
-        .expect("the configuration is right")
+        .expect("the configuration is valid")
 }
 
 fn token_arguments(flags: &[&str]) -> TokenArguments {
@@ -35,9 +35,9 @@ fn token_arguments(flags: &[&str]) -> TokenArguments {
 fn check_says_what_is_set_and_where() {
     let sandbox = [("sandbox", RoomSettings::default())];
     let text = report(&config(""), &sandbox).unwrap();
-    assert_eq!(text, "The configuration is right: everything is at its default.\n");
+    assert_eq!(text, "The configuration is valid. All settings have their defaults.\n");
     let text = report(&config("[http]\nadmin_key = \"0123456789abcdef\"\n[room.sandbox]\ntick_hz = 20\n"), &sandbox);
-    let expected = "The configuration is right. Set, besides the defaults:\n\n\
+    let expected = "The configuration is valid. Settings that are not defaults:\n\n\
                     http.admin_key = (hidden)  # aether.toml, line 2\n\
                     room.sandbox.tick_hz = 20  # aether.toml, line 4\n";
     assert_eq!(text.unwrap(), expected);
@@ -47,7 +47,7 @@ fn check_says_what_is_set_and_where() {
 fn check_knows_the_room_types_of_the_server() {
     let config = config("[room.sandbox]\ntick_hz = 30\n[room.other]\ntick_hz = 30\n");
     let error = report(&config, &[("sandbox", RoomSettings::default())]).unwrap_err().to_string();
-    assert!(error.contains("line 4: There is no room type other"), "{error}");
+    assert!(error.contains("line 4: Unknown room type other"), "{error}");
     assert!(error.contains("line 2: room type sandbox: snapshot_hz must divide tick_hz"), "{error}");
 }
 
@@ -84,7 +84,7 @@ fn token_refuses_what_the_server_would_refuse_and_makes_no_keys_then() {
     let error = token_arguments(&[]).sign(&config, NOW).unwrap_err().to_string();
     assert!(error.contains("accepts no development tokens: serve on loopback"), "{error}");
     let error = token_arguments(&["--name", &"x".repeat(65)]).sign(&Config::default(), NOW).unwrap_err();
-    assert_eq!(error.to_string(), "The name is longer than 64 bytes.");
+    assert_eq!(error.to_string(), "The name is longer than 64 bytes; use a shorter --name.");
     assert!(!config.data_dir.exists());
     assert!(Program::try_parse_from(["aether", "token", "--role", "owner"]).is_err());
     assert!(Program::try_parse_from(["aether", "token", "--seconds", "0"]).is_err());

@@ -22,8 +22,9 @@ fn mode(path: &Path) -> u32 {
 
 fn files(data_dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(data_dir.join("keys")).expect("the folder exists");
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.expect("it is listed").file_name().into_string().expect("it is text")).collect();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("it is listed").file_name().into_string().expect("the path is UTF-8"))
+        .collect();
     names.sort();
     names
 }
@@ -31,7 +32,7 @@ fn files(data_dir: &Path) -> Vec<String> {
 /// Writes a key file that only its owner may read.
 fn put(data_dir: &Path, name: &str, text: &str) -> PathBuf {
     let path = data_dir.join("keys").join(name);
-    fs::write(&path, text).expect("it can be written");
+    fs::write(&path, text).expect("the message can be encoded");
     fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("it is ours");
     path
 }
@@ -154,7 +155,9 @@ fn bytes_that_are_no_text_and_folders_are_refused_by_name() {
     KeyRing::open(&data_dir, NOW).unwrap();
     let path = data_dir.join("keys/0123456789abcdef.key");
     fs::create_dir(&path).unwrap();
-    assert!(KeyRing::open(&data_dir, NOW).unwrap_err().to_string().contains("is not a valid key: it is not a plain file"));
+    assert!(
+        KeyRing::open(&data_dir, NOW).unwrap_err().to_string().contains("is not a valid key: it is not a plain file")
+    );
     fs::remove_dir(&path).unwrap();
     fs::write(&path, [0xff; 40]).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();

@@ -5,5 +5,6 @@ mod commands;
 mod config;
 mod keys;
 mod logging;
+mod metrics_page;
 mod sockets;
 mod tokens;

@@ -1,6 +1,6 @@
-//! A server whose clients move coins by events: `mint` gives some to whoever asks, `transfer` moves some to another.
+//! A server whose clients move coins by events: `mint` gives coins to the caller, `transfer` moves some to another user.
 //!
-//! Wallets are for the server's own code alone, so this is the code; the answer to the event acknowledges the change.
+//! Only server code can change wallets, so a hook does it. The answer to the event acknowledges the change.
 
 use aether_server::Server;
 use aether_server::services::operation::Event;
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
             Ok(())
         })
         .before::<Event, _>(move |context, event| {
-            let services = Arc::clone(services.get().expect("clients come in after the start"));
+            let services = Arc::clone(services.get().expect("clients connect after the start"));
             async move {
                 let caller = context.caller.user().map(|identity| identity.user);
                 let caller = caller.ok_or(ServiceError::new(GrpcCode::Unauthenticated, "Sign in first."))?;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 fn updates(caller: Uuid, name: &str, properties: &BTreeMap<String, String>) -> Result<Vec<WalletUpdate>, ServiceError> {
     let property =
         |name: &str| properties.get(name).ok_or_else(|| ServiceError::invalid(format!("{name} is missing.")));
-    let coins: i64 = property("coins")?.parse().map_err(|_| ServiceError::invalid("coins is no number."))?;
+    let coins: i64 = property("coins")?.parse().map_err(|_| ServiceError::invalid("coins is not a number."))?;
     let metadata = serde_json::json!({ "id": property("id")? }).to_string();
     let update = |user: Uuid, coins: i64| WalletUpdate {
         user,
@@ -45,9 +45,9 @@ fn updates(caller: Uuid, name: &str, properties: &BTreeMap<String, String>) -> R
     match name {
         "mint" => Ok(vec![update(caller, coins)]),
         "transfer" => {
-            let to = Uuid::try_parse(property("to")?).map_err(|_| ServiceError::invalid("to is no id."))?;
+            let to = Uuid::try_parse(property("to")?).map_err(|_| ServiceError::invalid("to is not an id."))?;
             Ok(vec![update(caller, -coins), update(to, coins)])
         }
-        _ => Err(ServiceError::invalid("There are mint and transfer.")),
+        _ => Err(ServiceError::invalid("The event is not mint or transfer.")),
     }
 }

@@ -1,4 +1,4 @@
-//! Coins that are moved between wallets, each transfer with an id that stands in the ledger.
+//! Transfers of coins between wallets, each with an id in the ledger.
 
 use aether_server::services::wallet::Wallets;
 use aether_testkit_server::ApiClient;
@@ -9,23 +9,23 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Coins that each has in the beginning.
+/// Initial coins of each wallet.
 const COINS: i64 = 1_000;
-/// The most that is moved at once; now and then someone has less, and is refused.
+/// Maximum amount of a transfer. Some transfers exceed the wallet and are rejected.
 const TRANSFER_MAX: u64 = 500;
 
-/// Pays others, again and again.
+/// A client that transfers coins to others.
 pub struct Payer {
     device: String,
     user: Uuid,
     all: Arc<Vec<Uuid>>,
-    chance: u64,
-    /// Transfers by their id, with what was taken from the payer, in the order in which they were sent.
+    random_state: u64,
+    /// Acknowledged transfers by id, with the amount.
     acknowledged: BTreeMap<Uuid, i64>,
-    refused: BTreeSet<Uuid>,
+    rejected: BTreeSet<Uuid>,
 }
 
-/// Makes so many accounts with coins.
+/// Creates accounts with coins.
 pub async fn open(server: SocketAddr, count: usize) -> Vec<Payer> {
     let mut payers = Vec::new();
     for number in 0..count {
@@ -35,30 +35,30 @@ pub async fn open(server: SocketAddr, count: usize) -> Vec<Payer> {
         let answer = client.post("/v2/event", &mint).await.expect("the server runs");
         assert_eq!(answer.status, 200, "{}", answer.body);
         let user = Uuid::try_parse(&client.user).expect("an id");
-        let (acknowledged, refused) = (BTreeMap::new(), BTreeSet::new());
-        payers.push(Payer { device, user, all: Arc::default(), chance: number as u64, acknowledged, refused });
+        let (acknowledged, rejected) = (BTreeMap::new(), BTreeSet::new());
+        payers.push(Payer { device, user, all: Arc::default(), random_state: number as u64, acknowledged, rejected });
     }
     let all: Arc<Vec<Uuid>> = Arc::new(payers.iter().map(|payer| payer.user).collect());
     payers.iter_mut().for_each(|payer| payer.all = Arc::clone(&all));
     payers
 }
 
-/// Compares wallets and ledgers with what the payers wrote down.
+/// Compares wallets and ledgers with the records of the payers.
 pub async fn compare(wallets: &Wallets, payers: &[Payer]) {
     let mut total = 0;
-    // What each transfer took and gave, by its id.
+    // Ledger entries of each transfer, by its id.
     let mut entered: BTreeMap<Uuid, Vec<(Uuid, i64)>> = BTreeMap::new();
     for payer in payers {
-        let amounts = wallets.amounts(payer.user).await.expect("it can be read");
+        let amounts = wallets.amounts(payer.user).await.expect("the wallet can be read");
         let coins = amounts.get("coins").copied().unwrap_or(0);
         assert!(coins >= 0, "a wallet is never negative: {coins}");
         total += coins;
         let mut in_ledger = 0;
         let mut cursor = String::new();
         loop {
-            let page = wallets.list_ledger(payer.user, 100, &cursor).await.expect("it can be read");
+            let page = wallets.list_ledger(payer.user, 100, &cursor).await.expect("the wallet can be read");
             for entry in page.entries {
-                let note: Value = serde_json::from_str(&entry.metadata).expect("it is JSON");
+                let note: Value = serde_json::from_str(&entry.metadata).expect("metadata is JSON");
                 let id = Uuid::try_parse(note["id"].as_str().expect("a transfer has an id")).expect("an id");
                 in_ledger += entry.changes["coins"];
                 entered.entry(id).or_default().push((payer.user, entry.changes["coins"]));
@@ -70,7 +70,7 @@ pub async fn compare(wallets: &Wallets, payers: &[Payer]) {
         }
         assert_eq!(coins, in_ledger, "a wallet is the sum of its ledger");
     }
-    assert_eq!(total, COINS * payers.len() as i64, "no coin came or went");
+    assert_eq!(total, COINS * payers.len() as i64, "the number of coins is constant");
     let minted = entered.values().filter(|entries| entries.len() == 1).count();
     assert_eq!(minted, payers.len(), "every other transfer has two sides");
     for (id, entries) in &entered {
@@ -78,10 +78,10 @@ pub async fn compare(wallets: &Wallets, payers: &[Payer]) {
     }
     for payer in payers {
         for (id, coins) in &payer.acknowledged {
-            let entries = entered.get(id).unwrap_or_else(|| panic!("{id} was acknowledged and is gone"));
-            assert!(entries.contains(&(payer.user, -coins)), "{id} took something else: {entries:?}");
+            let entries = entered.get(id).unwrap_or_else(|| panic!("{id} was acknowledged and is missing"));
+            assert!(entries.contains(&(payer.user, -coins)), "{id} has another amount: {entries:?}");
         }
-        assert!(payer.refused.iter().all(|id| !entered.contains_key(id)), "what was refused was not done");
+        assert!(payer.rejected.iter().all(|id| !entered.contains_key(id)), "rejected transfers are not in the ledger");
     }
 }
 
@@ -99,7 +99,7 @@ impl Work for Payer {
             let Ok(answer) = client.post("/v2/event", &event).await else { return self };
             match answer.status {
                 200 => drop(self.acknowledged.insert(id, coins)),
-                400 => drop(self.refused.insert(id)),
+                400 => drop(self.rejected.insert(id)),
                 _ => panic!("{} {}", answer.status, answer.body),
             }
         }
@@ -111,9 +111,10 @@ impl Work for Payer {
 }
 
 impl Payer {
-    /// A number that is hard to guess and easy to repeat.
+    /// Returns a pseudo-random number.
     fn random(&mut self) -> u64 {
-        self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.chance >> 33
+        self.random_state =
+            self.random_state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.random_state >> 33
     }
 }

@@ -1,4 +1,4 @@
-//! Accounts that are made, one after the other.
+//! Creation of accounts.
 
 use aether_testkit_server::ApiClient;
 use aether_testkit_server::durability::Work;
@@ -7,23 +7,23 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use uuid::Uuid;
 
-/// Makes one account after the other.
+/// A client that creates accounts.
 #[derive(Default)]
-pub struct Newcomers {
-    /// Devices and their users, as they were acknowledged.
+pub struct AccountCreator {
+    /// Acknowledged devices and users.
     known: Vec<(String, String)>,
-    /// How many of them were compared before.
+    /// Number of accounts compared before.
     compared: usize,
-    /// The device whose account may be there or not.
+    /// Device whose account may or may not exist.
     last: Option<String>,
 }
 
-impl Newcomers {
-    /// Compares what the server knows with what was written down, and takes note of what became of the last attempt.
-    pub async fn compare(mut self, server: SocketAddr) -> Newcomers {
+impl AccountCreator {
+    /// Compares the server's data with the records, and records the result of the last attempt.
+    pub async fn compare(mut self, server: SocketAddr) -> AccountCreator {
         let mut client = ApiClient::new(server);
         for (device, user) in &self.known[self.compared..] {
-            assert_eq!(find(&mut client, device).await.as_ref(), Some(user), "an account that was acknowledged");
+            assert_eq!(find(&mut client, device).await.as_ref(), Some(user), "an acknowledged account");
         }
         if let Some(device) = self.last.take() {
             let before = find(&mut client, &device).await;
@@ -35,17 +35,17 @@ impl Newcomers {
         self
     }
 
-    /// Compares all, also those of earlier rounds.
-    pub async fn compare_all(mut self, server: SocketAddr) -> Newcomers {
+    /// Compares all accounts, including those of earlier rounds.
+    pub async fn compare_all(mut self, server: SocketAddr) -> AccountCreator {
         self.compared = 0;
         let users: HashSet<&String> = self.known.iter().map(|(_, user)| user).collect();
-        assert_eq!(users.len(), self.known.len(), "each device has an account of its own");
+        assert_eq!(users.len(), self.known.len(), "each device has its own account");
         self.compare(server).await
     }
 }
 
-impl Work for Newcomers {
-    async fn work(mut self, server: SocketAddr) -> Newcomers {
+impl Work for AccountCreator {
+    async fn work(mut self, server: SocketAddr) -> AccountCreator {
         loop {
             let device = format!("device-{}", Uuid::new_v4());
             self.last = Some(device.clone());

@@ -1,4 +1,4 @@
-//! Scores that are added up, by one client alone or by several at once.
+//! Increments of scores, by one client or by several at once.
 
 use aether_testkit_server::ApiClient;
 use aether_testkit_server::durability::Work;
@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
-/// The board that the program makes.
-const BOARD: &str = "sandbox";
-/// The operator that adds.
+/// Leaderboard that the program creates.
+const LEADERBOARD: &str = "sandbox";
+/// Operator that adds.
 const INCREMENT: u8 = 3;
 
-/// Adds one to a record, again and again.
+/// A client that increments a record.
 #[derive(Clone)]
 pub struct Scorer {
     record: Arc<Record>,
@@ -27,7 +27,7 @@ struct Record {
 }
 
 impl Scorer {
-    /// With a record of its own.
+    /// Creates a client with its own record.
     pub fn alone() -> Scorer {
         let record = Record {
             device: format!("device-{}", Uuid::new_v4()),
@@ -37,17 +37,17 @@ impl Scorer {
         Scorer { record: Arc::new(record), acknowledged: 0 }
     }
 
-    /// With a record that its clones add to as well.
+    /// Creates a client whose clones increment the same record.
     pub fn shared() -> Scorer {
         Scorer::alone()
     }
 }
 
 impl Scorer {
-    /// Compares what the server knows with what was written down, and takes note of what became of the last attempt.
+    /// Compares the server's data with the records.
     pub async fn compare(self, server: SocketAddr) -> Scorer {
         let mut client = ApiClient::sign_in(server, &self.record.device).await.expect("the server runs");
-        let path = format!("/v2/leaderboard/{BOARD}?owner_ids={}", client.user);
+        let path = format!("/v2/leaderboard/{LEADERBOARD}?owner_ids={}", client.user);
         let answer = client.get(&path).await.expect("the server runs").json();
         let record = &answer["owner_records"][0];
         let score: u64 = record["score"].as_str().map_or(0, |score| score.parse().expect("a score is a number"));
@@ -56,7 +56,7 @@ impl Scorer {
         assert!((least..=most).contains(&score), "{score} is not within {least}..={most}");
         assert_eq!(record["num_score"].as_u64().unwrap_or(0), score, "each write counts once");
         if score > 0 {
-            let around = format!("/v2/leaderboard/{BOARD}/owner/{}?limit=1", client.user);
+            let around = format!("/v2/leaderboard/{LEADERBOARD}/owner/{}?limit=1", client.user);
             let around = client.get(&around).await.expect("the server runs").json();
             assert_eq!(around["records"][0]["score"], record["score"], "ranks are built from what is stored");
         }
@@ -67,7 +67,7 @@ impl Scorer {
 impl Work for Scorer {
     async fn work(mut self, server: SocketAddr) -> Scorer {
         let Ok(mut client) = ApiClient::sign_in(server, &self.record.device).await else { return self };
-        let path = format!("/v2/leaderboard/{BOARD}");
+        let path = format!("/v2/leaderboard/{LEADERBOARD}");
         loop {
             self.record.attempted.fetch_add(1, Ordering::SeqCst);
             let Ok(answer) = client.post(&path, &json!({ "score": "1", "operator": INCREMENT })).await else {

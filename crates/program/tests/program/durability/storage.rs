@@ -1,4 +1,4 @@
-//! Objects that are written again and again, each time on condition of the version before.
+//! Conditional writes of objects, each on the version before.
 
 use aether_testkit_server::ApiClient;
 use aether_testkit_server::durability::Work;
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use uuid::Uuid;
 
-/// What one batch writes: both objects or neither.
+/// Objects of one batch: both are written or neither.
 const KEYS: [&str; 2] = ["one", "other"];
 
-/// Counts in two objects, one step after the other.
+/// A client that counts up in two objects.
 pub struct Writer {
     device: String,
-    /// The number that was acknowledged last, and the versions by which the next write is conditioned.
+    /// Last acknowledged number. The next write is conditional on `versions`.
     written: u64,
     versions: [String; 2],
-    /// Whether a write with the next number was sent and not acknowledged.
+    /// True if a write of the next number was sent and not acknowledged.
     sent: bool,
     acknowledged: u64,
 }
@@ -28,7 +28,7 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// Compares what the server knows with what was written down, and takes note of what became of the last attempt.
+    /// Compares the server's data with the records, and records the result of the last attempt.
     pub async fn compare(mut self, server: SocketAddr) -> Writer {
         let mut client = ApiClient::sign_in(server, &self.device).await.expect("the server runs");
         let id = |key: &str| json!({ "collection": "durability", "key": key, "user_id": client.user });
@@ -39,9 +39,9 @@ impl Writer {
         let numbers: Vec<u64> = found.iter().map(number).collect();
         let attempted = self.written + u64::from(self.sent);
         match numbers[..] {
-            [] => assert_eq!(self.written, 0, "what was acknowledged is gone"),
+            [] => assert_eq!(self.written, 0, "an acknowledged write is missing"),
             [one, other] => {
-                assert_eq!(one, other, "half of a batch is there");
+                assert_eq!(one, other, "the batch was written by half");
                 assert!(
                     (self.written..=attempted).contains(&one),
                     "{one} is not within {}..={attempted}",
@@ -50,7 +50,7 @@ impl Writer {
                 self.written = one;
                 self.versions = [0, 1].map(|index| found[index]["version"].as_str().expect("a version").to_owned());
             }
-            _ => panic!("half of a batch is there: {numbers:?}"),
+            _ => panic!("the batch was written by half: {numbers:?}"),
         }
         self.sent = false;
         self
@@ -66,7 +66,7 @@ impl Work for Writer {
             let objects: Vec<Value> = KEYS.into_iter().zip(&self.versions).map(object).collect();
             self.sent = true;
             let Ok(answer) = client.put("/v2/storage", &json!({ "objects": objects })).await else { return self };
-            assert_eq!(answer.status, 200, "nobody else writes: {}", answer.body);
+            assert_eq!(answer.status, 200, "there is no other writer: {}", answer.body);
             let acks = answer.json();
             self.versions = [0, 1].map(|index| acks["acks"][index]["version"].as_str().expect("a version").to_owned());
             self.written += 1;
@@ -82,5 +82,5 @@ impl Work for Writer {
 
 fn number(object: &Value) -> u64 {
     let value = object["value"].as_str().expect("an object has a value");
-    serde_json::from_str::<Value>(value).expect("it is JSON")["n"].as_u64().expect("it is a number")
+    serde_json::from_str::<Value>(value).expect("the text is JSON")["n"].as_u64().expect("it is a number")
 }

@@ -1,74 +1,77 @@
-//! A server that is killed and started again has its rooms, its players and what they were told is done.
+//! A killed and restarted server has its rooms, their players and all confirmed commands.
 
-use crate::support::{Site, metric, until_metric};
+use crate::support::{ServerSetup, metric, until_metric};
 use aether_outpost_rules::{Cell, Controls, Kind, Place, SPEED, Structure};
 use aether_testkit_server::DEADLINE;
-use aether_testkit_server::seat::{SeeingPlayer, account, guest, hello, of_type, outpost};
+use aether_testkit_server::seeing_player::{SeeingPlayer, account, guest, hello, of_type, outpost};
 use aether_testkit_store::{TestDatabase, file, postgres};
 use aether_wire::{ClientMessage, ErrorCode, Hello, Ping, RoomSelector, ServerMessage};
 use tokio::process::Command;
 use tokio::time::timeout;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_sqlite_a_killed_room_comes_back() {
-    comes_back(file()).await;
+async fn on_sqlite_a_room_is_rebuilt_after_a_kill() {
+    check_rebuild(file()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_postgresql_a_killed_room_comes_back() {
+async fn on_postgresql_a_room_is_rebuilt_after_a_kill() {
     if let Some(database) = postgres() {
-        comes_back(database).await;
+        check_rebuild(database).await;
     }
 }
 
-/// Walks outwards for a while, then stands.
-async fn walk(seat: &mut SeeingPlayer, from: [f32; 2]) {
+/// Walks outwards for some ticks, then stops.
+async fn walk(player: &mut SeeingPlayer, from: [f32; 2]) {
     let length = (from[0] * from[0] + from[1] * from[1]).sqrt();
     let push = [from[0] / length, from[1] / length];
     for _ in 0..15 {
-        seat.step(&Controls { push, ..Controls::default() }).await;
+        player.step(&Controls { push, ..Controls::default() }).await;
     }
     for _ in 0..5 {
-        seat.step(&Controls::default()).await;
+        player.step(&Controls::default()).await;
     }
 }
 
-/// A cell so far outwards of a place.
+/// Returns the cell at a distance outwards of a position.
 fn outwards([x, y]: [f32; 2], distance: f32) -> Cell {
     let scale = 1.0 + distance / (x * x + y * y).sqrt();
-    Cell::at([x * scale, y * scale]).expect("it is inside")
+    Cell::at([x * scale, y * scale]).expect("the cell is inside the map")
 }
 
 fn distance(a: [f32; 2], b: [f32; 2]) -> f32 {
     ((a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2)).sqrt()
 }
 
-async fn sees(seat: &mut SeeingPlayer, cell: Cell) -> Structure {
-    seat.until("the structure", |mirror| {
-        let mut structures = mirror.entities().filter_map(|entity| mirror.get::<Structure>(entity));
-        structures.find(|structure| Cell::at(structure.position) == Some(cell)).cloned()
-    })
-    .await
+async fn wait_for_structure(player: &mut SeeingPlayer, cell: Cell) -> Structure {
+    player
+        .until("the structure", |mirror| {
+            let mut structures = mirror.entities().filter_map(|entity| mirror.get::<Structure>(entity));
+            structures.find(|structure| Cell::at(structure.position) == Some(cell)).cloned()
+        })
+        .await
 }
 
-async fn comes_back(database: TestDatabase) {
-    let site = Site::new(&database, &[]);
-    let mut server = site.serve().await;
+async fn check_rebuild(database: TestDatabase) {
+    let setup = ServerSetup::new(&database, &[]);
+    let mut server = setup.serve().await;
     let (token, _) = account(server.http).await;
     let guest = guest(server.http).await;
-    let mut ann =
-        SeeingPlayer::take(server.http, &hello(token, of_type("outpost")), outpost()).await.expect("she is let in");
-    let mut ben =
-        SeeingPlayer::take(server.http, &hello(guest, of_type("outpost")), outpost()).await.expect("he is let in");
+    let mut ann = SeeingPlayer::join(server.http, &hello(token, of_type("outpost")), outpost())
+        .await
+        .expect("the join is accepted");
+    let mut ben = SeeingPlayer::join(server.http, &hello(guest, of_type("outpost")), outpost())
+        .await
+        .expect("the join is accepted");
     assert_eq!(ann.player.welcome.room, ben.player.welcome.room);
     let (ann_body, ben_body) = (ann.player.possession().await, ben.player.possession().await);
-    let start = ann.place(ann_body).await;
+    let start = ann.position(ann_body).await;
     walk(&mut ann, start).await;
-    let mut places = [ann.place(ann_body).await, ben.place(ben_body).await];
-    assert!(distance(places[0], start) > 2.0, "she walked");
-    let mut cells = vec![outwards(places[0], 9.0)];
-    ann.build(&Place::on(cells[0], Kind::Wall)).await.expect("it is allowed");
-    // Material comes back for a while, so the state changes and is stored; the second one is from after she stood still.
+    let mut positions = [ann.position(ann_body).await, ben.position(ben_body).await];
+    assert!(distance(positions[0], start) > 2.0, "she walked");
+    let mut cells = vec![outwards(positions[0], 9.0)];
+    ann.build(&Place::on(cells[0], Kind::Wall)).await.expect("the command is accepted");
+    // Material regenerates for a while, so the state changes and is stored. The second checkpoint is from after she stopped.
     for _ in 0..2 {
         let stored = metric(&server, "aether_checkpoint_bytes_total").await;
         until_metric(&server, "aether_checkpoint_bytes_total", stored).await;
@@ -76,100 +79,103 @@ async fn comes_back(database: TestDatabase) {
     let mut spent = None;
     for round in 0..2_u8 {
         let last = Cell { column: cells[0].column, row: cells[0].row + 1 + round };
-        ann.build(&Place::on(last, Kind::Fence)).await.expect("it is allowed");
+        ann.build(&Place::on(last, Kind::Fence)).await.expect("the command is accepted");
         let (http, admin) = (server.http, server.admin);
         server.kill().await;
         cells.push(last);
         let welcomes = [ann.player.welcome.clone(), ben.player.welcome.clone()];
-        let comebacks = [ann.player.comeback(), ben.player.comeback()];
-        server = site.serve_again(http, admin).await;
-        assert_eq!(server.http, http, "it is where it was");
-        ann = SeeingPlayer::take(http, &comebacks[0], outpost()).await.expect("her token is good");
-        ben = SeeingPlayer::take(http, &comebacks[1], outpost()).await.expect("his token is good");
-        for ((seat, before), place) in [&mut ann, &mut ben].into_iter().zip(&welcomes).zip(&mut places) {
-            let after = &seat.player.welcome;
+        let hellos = [ann.player.resume_hello(), ben.player.resume_hello()];
+        server = setup.serve_again(http, admin).await;
+        assert_eq!(server.http, http, "the address is the same");
+        ann = SeeingPlayer::join(http, &hellos[0], outpost()).await.expect("the resume token is valid");
+        ben = SeeingPlayer::join(http, &hellos[1], outpost()).await.expect("the resume token is valid");
+        for ((player, before), position) in [&mut ann, &mut ben].into_iter().zip(&welcomes).zip(&mut positions) {
+            let after = &player.player.welcome;
             assert_eq!((after.player, &after.room), (before.player, &before.room), "round {round}");
             assert_eq!((&after.room_code, after.session), (&before.room_code, before.session));
-            let body = seat.player.possession().await;
-            let found = seat.place(body).await;
-            assert!(distance(found, *place) <= SPEED, "round {round}: {found:?} is far from {place:?}");
-            *place = found;
+            let body = player.player.possession().await;
+            let found = player.position(body).await;
+            assert!(distance(found, *position) <= SPEED, "round {round}: {found:?} is far from {position:?}");
+            *position = found;
             for cell in &cells {
-                sees(seat, *cell).await;
+                wait_for_structure(player, *cell).await;
             }
         }
-        let own = ann.player.welcome.player.0;
+        let builder = ann.player.welcome.player.0;
         assert!(cells.len() == 2 + usize::from(round));
-        assert_eq!(sees(&mut ann, last).await.builder, own, "what she built is hers");
-        spent = Some(comebacks[0].clone());
+        assert_eq!(wait_for_structure(&mut ann, last).await.builder, builder, "the builder is stored");
+        spent = Some(hellos[0].clone());
     }
-    others_find_it(&server.http, &ann).await;
-    reuse_is_noticed(&server.http, &mut ann, &spent.expect("she came back")).await;
+    check_room_lookup(&server.http, &ann).await;
+    check_token_reuse(&server.http, &mut ann, &spent.expect("she has resumed")).await;
     server.kill().await;
 }
 
-/// Newcomers find the same room by its type, its code and its id.
-async fn others_find_it(http: &std::net::SocketAddr, ann: &SeeingPlayer) {
+/// Checks that new players find the same room by type, code and id.
+async fn check_room_lookup(http: &std::net::SocketAddr, ann: &SeeingPlayer) {
     let welcome = &ann.player.welcome;
     let code = RoomSelector::Code(welcome.room_code.to_ascii_lowercase());
     for room in [of_type("outpost"), code, RoomSelector::Id(welcome.room.clone())] {
-        let eve = SeeingPlayer::take(*http, &hello(guest(*http).await, room), outpost()).await.expect("she is let in");
+        let eve =
+            SeeingPlayer::join(*http, &hello(guest(*http).await, room), outpost()).await.expect("the join is accepted");
         assert_eq!(eve.player.welcome.room, welcome.room);
         assert!(eve.player.welcome.player > welcome.player);
     }
 }
 
-/// A token that was used before the kill and is shown again ends the session.
-async fn reuse_is_noticed(http: &std::net::SocketAddr, ann: &mut SeeingPlayer, spent: &Hello) {
+/// Checks that a resume token that was used before the kill is rejected.
+async fn check_token_reuse(http: &std::net::SocketAddr, ann: &mut SeeingPlayer, spent: &Hello) {
     ann.player.send(ClientMessage::Ping(Ping::default())).await;
     ann.player.wait("a pong", |message| matches!(message, ServerMessage::Pong(_)).then_some(())).await;
-    let notice = SeeingPlayer::take(*http, spent, outpost()).await.err().expect("it was used");
+    let notice = SeeingPlayer::join(*http, spent, outpost()).await.err().expect("the token was used");
     assert_eq!(notice.code, ErrorCode::ResumeRefused);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_stopped_and_started_again_has_its_players() {
+async fn players_can_resume_after_a_stop_and_a_restart() {
     let database = file();
-    let site = Site::new(&database, &["shutdown.grace_seconds=0"]);
-    let mut server = site.serve().await;
-    let mut ann = SeeingPlayer::take(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost())
+    let setup = ServerSetup::new(&database, &["shutdown.grace_seconds=0"]);
+    let mut server = setup.serve().await;
+    let mut ann = SeeingPlayer::join(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost())
         .await
-        .expect("let in");
+        .expect("the join is accepted");
     let body = ann.player.possession().await;
-    let start = ann.place(body).await;
+    let start = ann.position(body).await;
     walk(&mut ann, start).await;
-    let place = ann.place(body).await;
-    let (welcome, comeback) = (ann.player.welcome.clone(), ann.player.comeback());
-    let id = server.child.id().expect("it runs").to_string();
-    assert!(Command::new("kill").args(["-TERM", &id]).status().await.expect("there is kill").success());
+    let position = ann.position(body).await;
+    let (welcome, resume) = (ann.player.welcome.clone(), ann.player.resume_hello());
+    let id = server.child.id().expect("the server runs").to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().await.expect("`kill` is installed").success());
     let end = ann.player.end().await;
-    assert!(end.closing.is_some_and(|closing| closing.may_resume), "she is told that she may come back");
-    timeout(DEADLINE, server.child.wait()).await.expect("it ends in time").expect("it can be waited for");
-    let server = site.serve().await;
-    let mut ann = SeeingPlayer::take(server.http, &comeback, outpost()).await.expect("her token is good");
+    assert!(end.closing.is_some_and(|closing| closing.may_resume), "the closing message allows resuming");
+    timeout(DEADLINE, server.child.wait()).await.expect("the server ends in time").expect("the process has a status");
+    let server = setup.serve().await;
+    let mut ann = SeeingPlayer::join(server.http, &resume, outpost()).await.expect("the resume token is valid");
     assert_eq!((ann.player.welcome.player, &ann.player.welcome.room), (welcome.player, &welcome.room));
     let body = ann.player.possession().await;
-    assert!(distance(ann.place(body).await, place) < 0.1, "the last state was stored");
+    assert!(distance(ann.position(body).await, position) < 0.1, "the last state was stored");
     server.kill().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_back_too_late_has_lost_the_place_but_not_the_room() {
+async fn after_the_resume_time_a_player_is_gone_and_the_room_stays() {
     let database = file();
-    let site = Site::new(&database, &["room.outpost.resume_seconds=1"]);
-    let server = site.serve().await;
-    let ann = SeeingPlayer::take(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost())
+    let setup = ServerSetup::new(&database, &["room.outpost.resume_seconds=1"]);
+    let server = setup.serve().await;
+    let ann = SeeingPlayer::join(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost())
         .await
-        .expect("let in");
-    let (welcome, comeback) = (ann.player.welcome.clone(), ann.player.comeback());
+        .expect("the join is accepted");
+    let (welcome, resume) = (ann.player.welcome.clone(), ann.player.resume_hello());
     server.kill().await;
-    let server = site.serve().await;
+    let server = setup.serve().await;
     until_metric(&server, "aether_uptime_seconds", 1.5).await;
-    let notice = SeeingPlayer::take(server.http, &comeback, outpost()).await.err().expect("it is too late");
+    let notice = SeeingPlayer::join(server.http, &resume, outpost()).await.err().expect("the resume time is over");
     assert_eq!(notice.code, ErrorCode::ResumeRefused);
     let id = RoomSelector::Id(welcome.room.clone());
-    let again = SeeingPlayer::take(server.http, &hello(guest(server.http).await, id), outpost()).await.expect("let in");
+    let again = SeeingPlayer::join(server.http, &hello(guest(server.http).await, id), outpost())
+        .await
+        .expect("the join is accepted");
     assert_eq!(again.player.welcome.room_code, welcome.room_code);
-    assert!(again.player.welcome.player > welcome.player, "no number is given twice");
+    assert!(again.player.welcome.player > welcome.player, "player ids are unique");
     server.kill().await;
 }

@@ -1,4 +1,4 @@
-//! Rooms that outlast the server: the real program, killed and started again.
+//! Durable rooms: the program is killed and restarted.
 
 mod arena;
 mod killed;

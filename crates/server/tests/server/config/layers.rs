@@ -1,4 +1,4 @@
-//! Later layers win over earlier ones, and every way to write a value is understood.
+//! Layers of the configuration and forms of values.
 
 use super::{flag, load, read_file};
 use aether_server::config::{Config, ConfigArguments, LogFormat, Secret, SettingSource};
@@ -6,7 +6,7 @@ use aether_server::tokens::Role;
 use std::path::PathBuf;
 
 #[test]
-fn without_anything_the_defaults_hold() {
+fn without_sources_all_settings_have_their_defaults() {
     let config = load("", &[], &[]).unwrap();
     assert_eq!(config, Config::default());
     assert_eq!(config.http.address.to_string(), "127.0.0.1:7350");
@@ -21,7 +21,7 @@ fn without_anything_the_defaults_hold() {
 }
 
 #[test]
-fn the_file_wins_over_defaults_the_environment_over_the_file_and_flags_over_all() {
+fn later_layers_win_over_earlier_ones() {
     let file = "[connections]\nmax = 500\nhandshake_seconds = 5\nidle_seconds = 60\n";
     let environment = [("AETHER_CONNECTIONS_HANDSHAKE_SECONDS", "6"), ("AETHER_CONNECTIONS_IDLE_SECONDS", "61")];
     let config = load(file, &environment, &[("connections.idle_seconds", "62")]).unwrap();
@@ -32,12 +32,12 @@ fn the_file_wins_over_defaults_the_environment_over_the_file_and_flags_over_all(
 }
 
 #[test]
-fn what_was_set_is_listed_with_its_place_and_secrets_are_hidden() {
+fn settings_are_listed_with_their_source_and_secrets_are_hidden() {
     let file = "data_dir = \"here\"\n[room.sandbox]\ntick_hz = 20\n";
     let environment = [("AETHER_HTTP_ADMIN_KEY", "0123456789abcdef")];
     let config = load(file, &environment, &[("log.format", "json")]).unwrap();
     let listed: Vec<(String, String, String)> =
-        config.effective().into_iter().map(|set| (set.key, set.value, set.place.to_string())).collect();
+        config.effective().into_iter().map(|set| (set.key, set.value, set.source.to_string())).collect();
     let expected = [
         ("data_dir", "\"here\"", "aether.toml, line 1"),
         ("http.admin_key", "(hidden)", "environment variable AETHER_HTTP_ADMIN_KEY"),
@@ -50,7 +50,7 @@ fn what_was_set_is_listed_with_its_place_and_secrets_are_hidden() {
 }
 
 #[test]
-fn every_kind_of_value_can_be_written_in_every_layer() {
+fn every_type_of_value_can_be_set_in_every_layer() {
     let file = r#"
         data_dir = "/var/lib/aether"
         [http]
@@ -111,7 +111,7 @@ fn every_kind_of_value_can_be_written_in_every_layer() {
 }
 
 #[test]
-fn a_network_of_no_bits_holds_every_address_of_its_kind() {
+fn a_network_with_prefix_0_contains_every_address_of_its_family() {
     let config = load("[http]\ntrusted_proxies = [\"0.0.0.0/0\"]", &[], &[]).unwrap();
     assert!(config.http.trusted_proxies[0].contains("203.0.113.7".parse().unwrap()));
     assert!(!config.http.trusted_proxies[0].contains("2001:db8::1".parse().unwrap()));
@@ -125,19 +125,19 @@ fn an_empty_variable_unsets_what_the_file_set() {
 }
 
 #[test]
-fn a_secret_can_come_from_a_file_without_its_last_new_line() {
+fn a_secret_is_read_from_a_file_without_the_final_line_break() {
     let config = load("", &[("AETHER_HTTP_ADMIN_KEY_FILE", "/run/secrets/admin")], &[]).unwrap();
     assert_eq!(config.http.admin_key, Some(Secret::new("0123456789abcdef0123")));
 }
 
 #[test]
-fn variables_of_other_programs_are_passed_over() {
+fn variables_of_other_programs_are_ignored() {
     let config = load("", &[("PATH", "/bin"), ("AETHERNET", "1"), ("AETHER_CONFIG", "some.toml")], &[]).unwrap();
     assert_eq!(config, Config::default());
 }
 
 #[test]
-fn the_common_flags_set_what_their_names_say_and_set_wins_over_them() {
+fn set_wins_over_the_other_flags() {
     let arguments = ConfigArguments {
         data_dir: Some("elsewhere".to_owned()),
         address: Some("127.0.0.1:1".to_owned()),
@@ -157,7 +157,7 @@ fn the_common_flags_set_what_their_names_say_and_set_wins_over_them() {
 }
 
 #[test]
-fn a_named_file_must_be_there_and_the_usual_one_may_be() {
+fn a_named_file_must_exist_and_the_default_one_may_be_missing() {
     let read = |path: &std::path::Path| match path.to_str() {
         Some("aether.toml") => Ok("[rooms]\nmax = 1\n".to_owned()),
         Some("other.toml") => Ok("[rooms]\nmax = 2\n".to_owned()),
@@ -179,9 +179,9 @@ fn a_named_file_must_be_there_and_the_usual_one_may_be() {
 }
 
 #[test]
-fn a_place_is_kept_for_what_was_set() {
+fn the_source_of_a_setting_is_recorded() {
     let config = load("", &[], &[("rooms.max", "5")]).unwrap();
-    assert_eq!(*config.effective()[0].place, SettingSource::Flag(flag("", "").spelled));
+    assert_eq!(*config.effective()[0].source, SettingSource::Flag(flag("", "").spelled));
 }
 
 #[test]

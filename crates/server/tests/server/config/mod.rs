@@ -1,18 +1,18 @@
-//! The configuration: layers, refusals, and the page that documents it.
+//! The configuration: layers, errors, and the page that documents it.
 
+mod errors;
 mod layers;
 mod platforms;
 mod public;
 mod rates;
 mod reference;
-mod refusals;
 mod rooms;
 
 use aether_server::config::{Config, ConfigError, ConfigFile, Flag, Sources};
 use std::io;
 use std::path::Path;
 
-/// Loads from a file of this text, these environment variables and these flags.
+/// Loads a configuration from the text of a file, environment variables and flags.
 fn load(text: &str, environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<Config, ConfigError> {
     Config::load(&Sources {
         file: Some(ConfigFile { path: "aether.toml".to_owned(), text: text.to_owned() }),
@@ -22,24 +22,24 @@ fn load(text: &str, environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Res
     })
 }
 
-/// The messages of a configuration that is refused.
-fn refusals(text: &str, environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Vec<String> {
-    let error = load(text, environment, flags).expect_err("the configuration is refused");
+/// Returns the messages of an invalid configuration.
+fn errors(text: &str, environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Vec<String> {
+    let error = load(text, environment, flags).expect_err("the configuration is invalid");
     error.problems.iter().map(ToString::to_string).collect()
 }
 
-/// The only message of a configuration file that is refused.
-fn refusal(text: &str) -> String {
-    let mut refusals = refusals(text, &[], &[]);
-    assert_eq!(refusals.len(), 1, "{refusals:?}");
-    refusals.remove(0)
+/// Returns the only message of an invalid configuration file.
+fn error(text: &str) -> String {
+    let mut errors = errors(text, &[], &[]);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    errors.remove(0)
 }
 
 fn flag(key: &str, value: &str) -> Flag {
     Flag { spelled: "--set".to_owned(), key: key.to_owned(), value: value.to_owned() }
 }
 
-/// The files that a `_FILE` variable of a test can name.
+/// Reads the only file that a `_FILE` variable of a test can name.
 fn read_file(path: &Path) -> io::Result<String> {
     match path.to_str() {
         Some("/run/secrets/admin") => Ok("0123456789abcdef0123\n".to_owned()),

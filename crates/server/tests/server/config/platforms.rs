@@ -1,13 +1,13 @@
-//! Platforms and sign-in providers: what belongs together is set together.
+//! Settings of platforms and identity providers.
 
-use super::{load, refusal, refusals};
+use super::{error, errors, load};
 use aether_server::config::{Config, Secret};
 
-/// A provider with everything it needs.
+/// A complete provider.
 const PROVIDER: &str = "[provider.example]\nissuers = [\"https://id.example.com\"]\naudiences = [\"game\"]\n\
                         keys_url = \"https://id.example.com/keys\"\n";
 
-/// A private key as Google writes it; what it holds is looked at when the server starts.
+/// A private key in Google's format. Its content is parsed only when the server starts.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\\nMII\\n-----END PRIVATE KEY-----\\n";
 
 #[test]
@@ -47,7 +47,7 @@ fn a_provider_is_set_in_every_layer() {
     let listed = config.effective();
     let hidden = listed.iter().find(|set| set.key == "provider.example.status_bearer").expect("it was set");
     assert_eq!(hidden.value, "(hidden)");
-    assert_eq!(hidden.place.to_string(), "environment variable AETHER_PROVIDER_EXAMPLE_STATUS_BEARER_FILE");
+    assert_eq!(hidden.source.to_string(), "environment variable AETHER_PROVIDER_EXAMPLE_STATUS_BEARER_FILE");
     let example = config.provider_mut("example");
     assert_eq!(example.issuers, ["https://id.example.com"]);
     assert_eq!(example.audiences, ["game", "tool"]);
@@ -57,79 +57,79 @@ fn a_provider_is_set_in_every_layer() {
 }
 
 #[test]
-fn unknown_keys_and_names_of_providers_are_refused() {
+fn unknown_keys_and_invalid_names_of_providers_are_rejected() {
     assert_eq!(
-        refusal("[provider.example]\nissuer = \"a\"\n"),
+        error("[provider.example]\nissuer = \"a\"\n"),
         "aether.toml, line 2: Unknown setting provider.example.issuer; did you mean provider.example.issuers?"
     );
     assert_eq!(
-        refusal("[provider]\nissuers = [\"a\"]\n"),
+        error("[provider]\nissuers = [\"a\"]\n"),
         "aether.toml, line 2: issuers belongs in a section with a name: write [provider.<name>] above it."
     );
     assert_eq!(
-        refusal("provider = 5\n"),
+        error("provider = 5\n"),
         "aether.toml, line 1: provider is a section: write its settings below [provider.<name>]."
     );
     let dashed = "\"my-id\" cannot be the name of a provider: use lowercase letters, digits and _.";
-    assert_eq!(refusal("[provider.my-id]\nissuers = [\"a\"]\n"), format!("aether.toml, line 1: {dashed}"));
-    assert_eq!(refusals("", &[], &[("provider.my-id.issuers", "a")]), [format!("flag --set: {dashed}")]);
+    assert_eq!(error("[provider.my-id]\nissuers = [\"a\"]\n"), format!("aether.toml, line 1: {dashed}"));
+    assert_eq!(errors("", &[], &[("provider.my-id.issuers", "a")]), [format!("flag --set: {dashed}")]);
     let mut made = Config::default();
     *made.provider_mut("my-id") = load(PROVIDER, &[], &[]).unwrap().provider_mut("example").clone();
     assert_eq!(made.validate()[0].sentence, dashed);
     assert_eq!(
-        refusals("", &[("AETHER_PROVIDER_MY_ID_ISUERS", "a")], &[]),
+        errors("", &[("AETHER_PROVIDER_MY_ID_ISUERS", "a")], &[]),
         ["environment variable AETHER_PROVIDER_MY_ID_ISUERS: Unknown setting; did you mean \
           AETHER_PROVIDER_MY_ID_ISSUERS?"]
     );
-    let messages = refusals("", &[("AETHER_PROVIDER_EXAMPLE_KEYS_URL_FILE", "/run/secrets/admin")], &[]);
+    let messages = errors("", &[("AETHER_PROVIDER_EXAMPLE_KEYS_URL_FILE", "/run/secrets/admin")], &[]);
     assert!(messages[0].contains("Only secrets can be read from a file"), "{messages:?}");
-    assert!(refusal("[aple]\nbundle_ids = []\n").ends_with("did you mean [apple]?"));
-    assert!(refusal("[providr.x]\nissuers = []\n").ends_with("did you mean [provider.<name>]?"));
+    assert!(error("[aple]\nbundle_ids = []\n").ends_with("did you mean [apple]?"));
+    assert!(error("[providr.x]\nissuers = []\n").ends_with("did you mean [provider.<name>]?"));
 }
 
 #[test]
-fn a_provider_cannot_take_the_place_of_a_platform() {
+fn a_provider_cannot_have_the_name_of_a_platform() {
     for name in ["apple", "facebook", "facebook_instant", "game_center", "google", "steam"] {
-        let message = refusal(&PROVIDER.replace("example]", &format!("{name}]")));
+        let message = error(&PROVIDER.replace("example]", &format!("{name}]")));
         assert!(message.starts_with("aether.toml, line "), "{message}");
         assert!(message.contains(&format!("[provider.{name}] has the name of a built-in platform")), "{message}");
     }
 }
 
 #[test]
-fn what_a_provider_lacks_is_told_with_what_to_set() {
-    for (key, told) in [
+fn missing_settings_of_a_provider_are_reported() {
+    for (key, expected) in [
         ("issuers", "provider.example.issuers is missing: set it to the `iss` of the provider's tokens."),
         ("audiences", "set it to the game's client ids at the provider, or provider.example.authorized_parties"),
         ("keys_url", "provider.example.keys_url is missing: set it to jwks_uri"),
     ] {
         let text: String =
             PROVIDER.lines().filter(|line| !line.starts_with(key)).fold(String::new(), |text, line| text + line + "\n");
-        let message = refusal(&text);
-        assert!(message.starts_with("aether.toml, line ") && message.contains(told), "{message}");
+        let message = error(&text);
+        assert!(message.starts_with("aether.toml, line ") && message.contains(expected), "{message}");
     }
     assert_eq!(
-        refusal(&format!("{PROVIDER}status_url = \"https://id.example.com/{{session}}\"\n")),
+        error(&format!("{PROVIDER}status_url = \"https://id.example.com/{{session}}\"\n")),
         "aether.toml, line 5: For the session status check, provider.example.status_bearer (or \
          AETHER_PROVIDER_EXAMPLE_STATUS_BEARER_FILE) is missing: set it too, or remove provider.example.status_url."
     );
-    let message = refusal(&format!("{PROVIDER}status_url = \"https://id.example.com/\"\nstatus_bearer = \"hush\"\n"));
+    let message = error(&format!("{PROVIDER}status_url = \"https://id.example.com/\"\nstatus_bearer = \"hush\"\n"));
     assert!(message.contains("write {session} where the id belongs"), "{message}");
 }
 
 #[test]
 fn keys_come_over_https_unless_a_network_is_allowed() {
     let plain = PROVIDER.replace("https://id.example.com/keys", "http://10.0.0.5/keys");
-    let message = refusal(&plain);
+    let message = error(&plain);
     assert!(message.starts_with("aether.toml, line 4: provider.example.keys_url does not begin with"), "{message}");
     let allowed = [("outgoing.allowed_networks", "10.0.0.0/8")];
     assert!(load(&plain, &[], &allowed).is_ok());
     let other = PROVIDER.replace("https://id.example.com/keys", "file:///keys");
-    assert_eq!(refusals(&other, &[], &allowed).len(), 1);
+    assert_eq!(errors(&other, &[], &allowed).len(), 1);
 }
 
 #[test]
-fn what_a_platform_lacks_is_told_with_what_to_set() {
+fn missing_settings_of_a_platform_are_reported() {
     let key = format!("service_key = \"{KEY}\"");
     let cases = [
         (
@@ -168,8 +168,8 @@ fn what_a_platform_lacks_is_told_with_what_to_set() {
         ),
     ];
     for (text, expected) in cases {
-        let message = refusal(text);
-        assert_eq!(message.split_once(": ").expect("it has a place").1, expected, "{text}");
+        let message = error(text);
+        assert_eq!(message.split_once(": ").expect("the message has a source").1, expected, "{text}");
     }
     for alone in
         ["[apple]\nbundle_ids = [\"a\"]", "[google]\nclient_ids = [\"a\"]", "[facebook]\ninstant_app_secret = \"a\""]
@@ -179,25 +179,25 @@ fn what_a_platform_lacks_is_told_with_what_to_set() {
 }
 
 #[test]
-fn a_service_key_that_is_a_path_is_refused_and_not_repeated() {
+fn a_service_key_that_is_a_path_is_rejected_and_not_printed() {
     let google = "[google]\npackage_names = [\"a\"]\nservice_email = \"a\"\nservice_key = \"/etc/hush.json\"\n";
-    let message = refusal(google);
+    let message = error(google);
     assert!(message.starts_with("aether.toml, line 4: google.service_key is not a private key"), "{message}");
     assert!(!message.contains("hush"), "{message}");
 }
 
 #[test]
-fn an_empty_section_of_a_provider_is_told_what_it_lacks() {
-    let refusals = refusals("data_dir = \"data\"\n[provider.example]\n", &[], &[]);
-    assert_eq!(refusals.len(), 3, "{refusals:?}");
-    for (refusal, key) in refusals.iter().zip(["issuers", "audiences", "keys_url"]) {
+fn missing_settings_of_an_empty_provider_section_are_reported() {
+    let errors = errors("data_dir = \"data\"\n[provider.example]\n", &[], &[]);
+    assert_eq!(errors.len(), 3, "{errors:?}");
+    for (error, key) in errors.iter().zip(["issuers", "audiences", "keys_url"]) {
         let beginning = format!("aether.toml, line 2: provider.example.{key} is missing");
-        assert!(refusal.starts_with(&beginning), "{refusal}");
+        assert!(error.starts_with(&beginning), "{error}");
     }
     let environment = [
         ("AETHER_PROVIDER_EXAMPLE_ISSUERS", "https://id.example.com"),
         ("AETHER_PROVIDER_EXAMPLE_AUDIENCES", "game"),
         ("AETHER_PROVIDER_EXAMPLE_KEYS_URL", "https://id.example.com/keys"),
     ];
-    assert!(load("[provider.example]\n", &environment, &[]).is_ok(), "another layer may say it all");
+    assert!(load("[provider.example]\n", &environment, &[]).is_ok(), "another layer has all settings");
 }

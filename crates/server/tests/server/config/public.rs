@@ -1,6 +1,6 @@
-//! Secrets never fall open: on an address that others reach, nothing but real keys counts.
+//! A public server accepts only real keys.
 
-use super::{load, refusal, refusals};
+use super::{error, errors, load};
 use aether_server::config::Config;
 use aether_server::tokens::Role;
 
@@ -12,7 +12,7 @@ const PUBLIC: [&str; 4] = [
 ];
 
 #[test]
-fn in_public_the_development_key_and_guests_are_off_by_themselves() {
+fn on_a_public_server_the_development_key_and_guests_are_off_by_default() {
     for text in PUBLIC {
         let config = load(text, &[], &[]).unwrap();
         assert!(config.is_public(), "{text}");
@@ -23,9 +23,9 @@ fn in_public_the_development_key_and_guests_are_off_by_themselves() {
 }
 
 #[test]
-fn in_public_the_development_key_is_refused_with_the_setting_to_change() {
+fn on_a_public_server_accepting_the_development_key_is_an_error() {
     for text in PUBLIC {
-        let messages = refusals(text, &[("AETHER_TOKENS_ACCEPT_DEVELOPMENT", "true")], &[]);
+        let messages = errors(text, &[("AETHER_TOKENS_ACCEPT_DEVELOPMENT", "true")], &[]);
         assert_eq!(messages.len(), 1);
         assert!(messages[0].starts_with("environment variable AETHER_TOKENS_ACCEPT_DEVELOPMENT: "), "{messages:?}");
         assert!(messages[0].contains("remove tokens.accept_development"), "{messages:?}");
@@ -34,7 +34,7 @@ fn in_public_the_development_key_is_refused_with_the_setting_to_change() {
 }
 
 #[test]
-fn in_public_a_program_that_skips_validation_still_accepts_no_development_key() {
+fn a_public_server_without_validation_still_accepts_no_development_key() {
     let mut config = Config::default();
     config.http.address = "0.0.0.0:7350".parse().unwrap();
     config.tokens.accept_development = Some(true);
@@ -45,18 +45,18 @@ fn in_public_a_program_that_skips_validation_still_accepts_no_development_key() 
 }
 
 #[test]
-fn in_public_guests_are_players() {
+fn on_a_public_server_guests_are_players() {
     for text in PUBLIC {
         let guests = [("guests.enabled", "true"), ("guests.role", "player")];
         let config = load(text, &[], &guests).unwrap();
         assert!(config.accepts_guests());
-        let messages = refusals(text, &[], &[("guests.role", "developer")]);
+        let messages = errors(text, &[], &[("guests.role", "developer")]);
         assert!(messages[0].contains("set guests.role to \"player\""), "{messages:?}");
     }
 }
 
 #[test]
-fn on_loopback_both_can_be_turned_off() {
+fn on_loopback_both_can_be_disabled() {
     for address in ["127.0.0.1:7350", "127.8.8.8:1", "[::1]:7350", "[::ffff:127.0.0.1]:7350"] {
         let config = load("", &[], &[("http.address", address)]).unwrap();
         assert!(config.accepts_development() && config.accepts_guests(), "{address}");
@@ -68,19 +68,19 @@ fn on_loopback_both_can_be_turned_off() {
 }
 
 #[test]
-fn a_webtransport_address_that_is_not_used_does_not_matter() {
+fn the_address_of_disabled_webtransport_does_not_make_a_server_public() {
     let config = load("[webtransport]\nenabled = false\naddress = \"192.0.2.1:7350\"\n", &[], &[]).unwrap();
     assert!(!config.is_public());
 }
 
 #[test]
-fn a_public_admin_listener_needs_a_key_that_is_one() {
+fn a_public_admin_listener_needs_a_strong_key() {
     let address = "[http]\nadmin_address = \"0.0.0.0:7351\"\n";
-    let message = refusal(address);
+    let message = error(address);
     assert!(message.starts_with("aether.toml, line 2: http.admin_address is not loopback"), "{message}");
     assert!(message.contains("set http.admin_key"), "{message}");
     for weak in ["short", "defaultencryptionkey"] {
-        let messages = refusals(address, &[("AETHER_HTTP_ADMIN_KEY", weak)], &[]);
+        let messages = errors(address, &[("AETHER_HTTP_ADMIN_KEY", weak)], &[]);
         assert!(
             messages[0].starts_with("environment variable AETHER_HTTP_ADMIN_KEY: http.admin_key is"),
             "{messages:?}"

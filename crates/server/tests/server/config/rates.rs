@@ -1,6 +1,6 @@
 //! Rates of presets and of single operations.
 
-use super::{load, refusal};
+use super::{error, load};
 
 #[test]
 fn rates_are_set_in_every_layer() {
@@ -15,23 +15,23 @@ fn rates_are_set_in_every_layer() {
 }
 
 #[test]
-fn a_rate_of_what_is_not_there_is_refused() {
+fn a_rate_of_an_unknown_operation_is_rejected() {
     assert_eq!(
-        refusal("[rate.write_storage_object]\nper_second = 1\n"),
+        error("[rate.write_storage_object]\nper_second = 1\n"),
         "aether.toml, line 2: write_storage_object is neither an operation nor a preset; did you mean \
          [rate.write_storage_objects]? The presets are read, write, login, expensive."
     );
     assert_eq!(
-        refusal("[rate.everything]\nper_second = 1\n"),
+        error("[rate.everything]\nper_second = 1\n"),
         "aether.toml, line 2: everything is neither an operation nor a preset. The presets are read, write, login, \
          expensive."
     );
-    assert!(refusal("[rate.WriteStorageObjects]\nper_second = 1\n").contains("lowercase letters"));
+    assert!(error("[rate.WriteStorageObjects]\nper_second = 1\n").contains("lowercase letters"));
 }
 
 #[test]
-fn a_rate_that_says_nothing_is_refused() {
+fn a_rate_without_a_value_is_rejected() {
     let sentence = "[rate.read] has no rate: set rate.read.per_second.";
-    assert_eq!(refusal("[rate.read]\nburst = 1\n"), format!("aether.toml, line 2: {sentence}"));
-    assert_eq!(refusal("\n[rate.read]\n"), format!("aether.toml, line 2: {sentence}"));
+    assert_eq!(error("[rate.read]\nburst = 1\n"), format!("aether.toml, line 2: {sentence}"));
+    assert_eq!(error("\n[rate.read]\n"), format!("aether.toml, line 2: {sentence}"));
 }

@@ -1,9 +1,9 @@
-//! The page is the program's own, and what it says can be used.
+//! The reference page.
 
 use super::load;
 use aether_server::config::{Config, reference};
 
-/// The rows of the page: section, key, environment variable, default.
+/// Returns the rows of the page: section, key, environment variable, default.
 fn rows() -> Vec<(String, String, String, String)> {
     let mut section = String::new();
     let mut rows = Vec::new();
@@ -24,12 +24,12 @@ fn the_committed_page_is_the_generated_one() {
     let committed = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         committed == reference(),
-        "docs/configuration.md is not what the program says: run `aether check --reference > docs/configuration.md`"
+        "docs/configuration.md is outdated: run `aether check --reference > docs/configuration.md`"
     );
 }
 
 #[test]
-fn the_page_names_every_section_and_no_secret() {
+fn the_page_has_every_section() {
     let rows = rows();
     let sections = ["http", "webtransport", "connections", "rooms", "apple", "google", "steam", "facebook", "huawei"];
     let others = ["tokens", "guests", "shutdown", "log", "room.<type>", "provider.<name>"];
@@ -42,7 +42,7 @@ fn the_page_names_every_section_and_no_secret() {
 }
 
 #[test]
-fn every_default_of_the_page_is_taken_in_the_file_and_in_its_variable() {
+fn every_default_of_the_page_is_valid_in_the_file_and_in_its_variable() {
     for (section, key, variable, default) in rows() {
         if default == "not set" || section.contains('<') {
             continue;

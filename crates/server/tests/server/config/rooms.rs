@@ -1,6 +1,6 @@
 //! Overrides by room type.
 
-use super::{load, refusal, refusals};
+use super::{error, errors, load};
 use aether_engine::RoomSettings;
 
 #[test]
@@ -18,7 +18,7 @@ fn a_room_type_is_overridden_in_every_layer_and_others_stay() {
 }
 
 #[test]
-fn a_wider_view_widens_its_rings() {
+fn update_rings_scale_with_the_interest_radius() {
     let config =
         load("[room.sandbox]\ninterest_radius = 400.0\n[room.flat]\ninterest_radius = 50\n", &[], &[]).unwrap();
     let settings = config.room_settings("sandbox", RoomSettings::default()).unwrap();
@@ -30,7 +30,7 @@ fn a_wider_view_widens_its_rings() {
 
 #[test]
 fn snapshots_must_divide_ticks() {
-    let message = refusal("[room.sandbox]\ntick_hz = 40\nsnapshot_hz = 15\n");
+    let message = error("[room.sandbox]\ntick_hz = 40\nsnapshot_hz = 15\n");
     assert!(message.starts_with("aether.toml, line 3: room.sandbox.snapshot_hz is 15"), "{message}");
     assert!(message.ends_with("set one of 1, 2, 4, 5, 8, 10, 20, 40."), "{message}");
 }
@@ -47,22 +47,25 @@ fn snapshots_must_divide_the_ticks_that_the_game_declares() {
 }
 
 #[test]
-fn unknown_keys_and_types_of_rooms_are_refused() {
+fn unknown_keys_and_room_types_are_rejected() {
     assert_eq!(
-        refusal("[room.sandbox]\ntick_hertz = 40\n"),
+        error("[room.sandbox]\ntick_hertz = 40\n"),
         "aether.toml, line 2: Unknown setting room.sandbox.tick_hertz; did you mean room.sandbox.tick_hz?"
     );
     assert_eq!(
-        refusal("[room.sandbox]\ntick_hz = 129\n"),
+        error("[room.sandbox]\ntick_hz = 129\n"),
         "aether.toml, line 2: room.sandbox.tick_hz: expected a whole number from 1 to 128, found 129."
     );
-    assert!(refusal("[room]\ntick_hz = 20\n").contains("write [room.<type>]"));
-    assert!(refusal("[room.\"../etc\"]\ntick_hz = 20\n").contains("cannot be the name of a room type"));
-    assert!(refusals("", &[], &[("room..tick_hz", "1")])[0].contains("cannot be the name of a room type"));
-    assert!(refusals("", &[("AETHER_ROOM_TICK_HZ", "1")], &[])[0].contains("Unknown setting"));
+    assert!(error("[room]\ntick_hz = 20\n").contains("write [room.<type>]"));
+    assert!(error("[room.\"../etc\"]\ntick_hz = 20\n").contains("cannot be the name of a room type"));
+    assert!(errors("", &[], &[("room..tick_hz", "1")])[0].contains("cannot be the name of a room type"));
+    assert!(errors("", &[("AETHER_ROOM_TICK_HZ", "1")], &[])[0].contains("Unknown setting"));
     let config = load("[room.sandbx]\ntick_hz = 20\n", &[], &[]).unwrap();
     let problems = config.unknown_room_types(&["sandbox", "relay"]);
     assert_eq!(problems.len(), 1);
-    assert_eq!(problems[0].to_string(), "aether.toml, line 2: Unknown room type sandbx; this server has sandbox, relay.");
+    assert_eq!(
+        problems[0].to_string(),
+        "aether.toml, line 2: Unknown room type sandbx; this server has sandbox, relay."
+    );
     assert!(load("[room.my-game]\ntick_hz = 20\n", &[], &[]).unwrap().unknown_room_types(&["my-game"]).is_empty());
 }

@@ -1,6 +1,6 @@
 //! Failures outside the client protocol have one form, whoever finds them: a handler, the router, or a layer around it.
 
-use aether_testkit_server::{Answer, TestServer};
+use aether_testkit_server::{HttpAnswer, TestServer};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16, &'a str);
 
 #[track_caller]
-fn assert_failure(answer: &Answer, status: u16, code: &str, what: &str) {
+fn assert_failure(answer: &HttpAnswer, status: u16, code: &str, what: &str) {
     assert_eq!(answer.status, status, "{what}: {}", answer.body);
     assert!(answer.head.contains("content-type: application/json\r\n"), "{what}: {}", answer.head);
     let body = answer.json();
@@ -44,7 +44,7 @@ async fn the_public_listener_answers_every_failure_in_one_form() {
         ("OPTIONS", "/api/server", &elsewhere, 403, "foreign_origin"),
     ];
     for (method, path, headers, status, code) in cases {
-        let answer = server.ask(server.http, method, path, headers).await;
+        let answer = server.request(server.http, method, path, headers).await;
         assert_failure(&answer, status, code, &format!("{method} {path}"));
         assert!(status != 405 || answer.head.contains("\r\nallow: "), "{method} {path}: {}", answer.head);
     }
@@ -60,7 +60,7 @@ async fn a_body_that_is_too_large_and_a_guest_too_many_are_refused_in_that_form(
     assert_failure(&TestServer::read_answer(stream).await, 413, "too_large", "a body of 65,537 bytes");
     // By a name that is not of this machine, guests have the limit of a network.
     for _ in 0..1_000 {
-        let answer = server.ask(server.http, "POST", "/api/guest", &[("host", "play.example")]).await;
+        let answer = server.request(server.http, "POST", "/api/guest", &[("host", "play.example")]).await;
         if answer.status != 200 {
             assert_failure(&answer, 429, "rate_limited", "a guest too many");
             assert!(answer.head.contains("retry-after: 1\r\n"), "{}", answer.head);
@@ -87,7 +87,7 @@ async fn the_admin_listener_answers_every_failure_in_one_form() {
         ("GET", "/debug/profile?seconds=soon", &right, 400, "bad_seconds"),
     ];
     for (method, path, headers, status, code) in cases {
-        let answer = server.ask(server.admin, method, path, headers).await;
+        let answer = server.request(server.admin, method, path, headers).await;
         assert_failure(&answer, status, code, &format!("{method} {path}"));
     }
     server.stop().await;
@@ -98,12 +98,12 @@ async fn the_admin_listener_describes_its_routes_and_what_they_ask_for() {
     let key = "a key of the tests and nobody else";
     let server =
         TestServer::start(|config| config.http.admin_key = Some(aether_server::config::Secret::new(key))).await;
-    let document = server.ask(server.admin, "GET", "/openapi.json", &[]).await.json();
+    let document = server.request(server.admin, "GET", "/openapi.json", &[]).await.json();
     let paths = document["paths"].as_object().expect("there are paths");
     assert!(paths.len() >= 6, "{paths:?}");
     for (path, methods) in paths {
         let operation = &methods["get"];
-        let status = server.ask(server.admin, "GET", path, &[]).await.status;
+        let status = server.request(server.admin, "GET", path, &[]).await.status;
         let asks = operation["security"] != Value::Array(Vec::new());
         assert_eq!(status, if asks { 401 } else { 200 }, "{path}");
     }

@@ -1,4 +1,4 @@
-//! How connections begin, and what they get who begin otherwise.
+//! Handshakes, valid and invalid.
 
 use aether_framing::websocket::codec::Opcode;
 use aether_testkit_server::{
@@ -19,10 +19,10 @@ async fn start() -> TestServer {
     TestServer::start(|_| {}).await
 }
 
-/// The next message but for snapshots, which may be faster than a welcome on a transport without order.
+/// Returns the next message except snapshots, which may arrive before a welcome on an unordered transport.
 async fn next(client: &mut Connection) -> Result<ServerMessage, ConnectionError> {
     loop {
-        match timeout(DEADLINE, client.next_message()).await.expect("it comes in time") {
+        match timeout(DEADLINE, client.next_message()).await.expect("a message arrives in time") {
             Ok(ServerMessage::Snapshot(_)) => {}
             message => return message,
         }
@@ -31,12 +31,12 @@ async fn next(client: &mut Connection) -> Result<ServerMessage, ConnectionError>
 
 fn encoded(message: &ClientMessage) -> Vec<u8> {
     let mut bytes = Vec::new();
-    message.encode(&mut bytes).expect("it can be written");
+    message.encode(&mut bytes).expect("the message can be encoded");
     bytes
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_welcome_tells_all_that_a_client_needs() {
+async fn a_welcome_has_everything_that_a_client_needs() {
     let server = start().await;
     for (transport, encoding) in TRANSPORTS.into_iter().flat_map(|transport| [(transport, JSON), (transport, PROTOBUF)])
     {
@@ -53,7 +53,7 @@ async fn a_welcome_tells_all_that_a_client_needs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_version_is_refused_with_the_one_that_is_expected() {
+async fn another_protocol_version_is_rejected_with_the_expected_one() {
     let server = start().await;
     for transport in TRANSPORTS {
         // The version is the first field of a hello: its tag, and one byte.
@@ -61,10 +61,13 @@ async fn another_version_is_refused_with_the_one_that_is_expected() {
         let at = hello.windows(2).position(|bytes| bytes == [0x08, 2]).expect("there is a version");
         hello[at + 1] = 3;
         let mut client = server.connector(PROTOBUF).open(transport).await.expect("it opens");
-        client.send_frame(DeliveryPath::Reliable, &hello).await.expect("it is sent");
+        client.send_frame(DeliveryPath::Reliable, &hello).await.expect("the message is sent");
         refused_version(&mut client, "version 3").await;
         let mut client = server.connector(JSON).open(transport).await.expect("it opens");
-        client.send_frame(DeliveryPath::Reliable, br#"{"v":1,"kind":"hello","payload":{}}"#).await.expect("it is sent");
+        client
+            .send_frame(DeliveryPath::Reliable, br#"{"v":1,"kind":"hello","payload":{}}"#)
+            .await
+            .expect("the message is sent");
         refused_version(&mut client, "version 1").await;
     }
     assert_eq!(server.metric("aether_decode_errors_total", &[]), 4.0);
@@ -80,13 +83,13 @@ async fn refused_version(client: &mut Connection, spoken: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn garbage_is_counted_and_closed() {
+async fn invalid_messages_are_counted_and_close_the_connection() {
     let server = start().await;
     for transport in TRANSPORTS {
         let before = server.metric("aether_decode_errors_total", &[]);
         let mut client = server.connector(PROTOBUF).open(transport).await.expect("it opens");
         for _ in 0..5 {
-            client.send_frame(DeliveryPath::Reliable, &[0xFF; 100]).await.expect("it is sent");
+            client.send_frame(DeliveryPath::Reliable, &[0xFF; 100]).await.expect("the message is sent");
         }
         assert_eq!(End::of(&mut client).await.reason(), Some(CloseReason::Unauthenticated));
         assert!(server.metric("aether_decode_errors_total", &[]) >= before + 4.0);
@@ -95,7 +98,7 @@ async fn garbage_is_counted_and_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_comes_before_the_hello_is_dropped_and_then_its_sender() {
+async fn messages_before_the_hello_are_dropped_and_too_many_close_the_connection() {
     let server = start().await;
     for transport in TRANSPORTS {
         let dropped = || server.metric("aether_messages_dropped_total", &[("reason", "before_hello")]);
@@ -105,10 +108,10 @@ async fn what_comes_before_the_hello_is_dropped_and_then_its_sender() {
             client
                 .send_frame(DeliveryPath::Reliable, &encoded(&ClientMessage::SchemaRequest))
                 .await
-                .expect("it is sent");
+                .expect("the message is sent");
         }
         until("three drops", || dropped() == before + 3.0).await;
-        client.send(&ClientMessage::Hello(server.hello("sandbox"))).await.expect("a hello is still heard");
+        client.send(&ClientMessage::Hello(server.hello("sandbox"))).await.expect("the hello is sent");
         let first = next(&mut client).await;
         assert!(matches!(first, Ok(ServerMessage::Welcome(_))), "nothing else was answered: {first:?}");
 
@@ -117,7 +120,7 @@ async fn what_comes_before_the_hello_is_dropped_and_then_its_sender() {
             client
                 .send_frame(DeliveryPath::Reliable, &encoded(&ClientMessage::SchemaRequest))
                 .await
-                .expect("it is sent");
+                .expect("the message is sent");
         }
         assert_eq!(End::of(&mut client).await.reason(), Some(CloseReason::Unauthenticated));
         assert!(dropped() >= before + 3.0 + 17.0);
@@ -138,7 +141,7 @@ async fn a_hello_has_a_deadline_and_three_attempts() {
     for transport in TRANSPORTS {
         let mut client = server.connector(PROTOBUF).open(transport).await.expect("it opens");
         for _ in 0..3 {
-            client.send(&ClientMessage::Hello(bad.clone())).await.expect("it is sent");
+            client.send(&ClientMessage::Hello(bad.clone())).await.expect("the message is sent");
             let refused = next(&mut client).await;
             let Ok(ServerMessage::Error(notice)) = refused else { panic!("refused: {refused:?}") };
             assert_eq!((notice.code, notice.fatal), (ErrorCode::Unauthenticated, false));
@@ -147,7 +150,7 @@ async fn a_hello_has_a_deadline_and_three_attempts() {
 
         let mut client = server.connector(PROTOBUF).connect(transport, &bad).await.expect("it opens");
         let refused = next(&mut client).await;
-        client.send(&ClientMessage::Hello(server.hello("sandbox"))).await.expect("it is sent");
+        client.send(&ClientMessage::Hello(server.hello("sandbox"))).await.expect("the message is sent");
         let welcomed = next(&mut client).await;
         assert!(matches!(refused, Ok(ServerMessage::Error(_))), "{refused:?}");
         assert!(matches!(welcomed, Ok(ServerMessage::Welcome(_))), "{welcomed:?}");
@@ -176,29 +179,29 @@ async fn slow_headers_are_closed_by_a_deadline() {
     let server = TestServer::start(|config| config.http.header_seconds = 1).await;
     let began = Instant::now();
     let mut stream = TcpStream::connect(server.http).await.expect("the server listens");
-    stream.write_all(b"GET /rt HTTP/1.1\r\nHost: local").await.expect("it is sent");
+    stream.write_all(b"GET /rt HTTP/1.1\r\nHost: local").await.expect("the message is sent");
     let answer = TestServer::read_answer(stream).await;
     assert!(answer.status == 0 || answer.status == 408, "{answer:?}");
-    assert!(began.elapsed() >= Duration::from_millis(900), "it had its time");
-    // A connection that never says anything is no better.
+    assert!(began.elapsed() >= Duration::from_millis(900), "the deadline was not early");
+    // A connection that sends nothing is closed too.
     let silent = TcpStream::connect(server.http).await.expect("the server listens");
     assert_eq!(TestServer::read_answer(silent).await.body, "");
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_megabyte_of_headers_is_too_much() {
+async fn a_megabyte_of_headers_is_rejected() {
     let server = start().await;
     let mut stream = TcpStream::connect(server.http).await.expect("the server listens");
     let line = format!("X-Filler: {}\r\n", "a".repeat(1_000_000));
     let request = format!("GET /livez HTTP/1.1\r\nHost: localhost\r\n{line}\r\n");
-    // The server may answer and hang up before it has read all.
+    // The server may answer and close before it has read everything.
     let _ = stream.write_all(request.as_bytes()).await;
     let answer = TestServer::read_answer(stream).await;
     assert_eq!(answer.status, 431, "{answer:?}");
     let many: Vec<(String, String)> = (0..100).map(|number| (format!("x-{number}"), "y".into())).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    assert_eq!(server.ask(server.http, "GET", "/livez", &many).await.status, 431);
+    assert_eq!(server.request(server.http, "GET", "/livez", &many).await.status, 431);
     assert_eq!(server.get("/livez").await.status, 200);
     server.stop().await;
 }
@@ -214,7 +217,7 @@ async fn upgrades_need_a_known_origin_and_a_subprotocol() {
     ];
     let ask = async |more: &[(&str, &str)]| {
         let headers: Vec<(&str, &str)> = upgrade.iter().chain(more).copied().collect();
-        server.ask(server.http, "GET", "/rt", &headers).await
+        server.request(server.http, "GET", "/rt", &headers).await
     };
     let json = ("sec-websocket-protocol", "aether.v2.json");
     assert_eq!(ask(&[json, ("origin", "http://elsewhere.example")]).await.status, 403);
@@ -223,15 +226,15 @@ async fn upgrades_need_a_known_origin_and_a_subprotocol() {
     assert_eq!(without.status, 400);
     assert!(without.json()["error"].as_str().is_some_and(|text| text.contains("aether.v2.protobuf")));
     assert_eq!(ask(&[("sec-websocket-protocol", "chat")]).await.status, 400);
-    assert_eq!(server.ask(server.http, "GET", "/rt", &[]).await.status, 426);
-    assert_eq!(server.connections(), 0, "nobody took a place");
+    assert_eq!(server.request(server.http, "GET", "/rt", &[]).await.status, 426);
+    assert_eq!(server.connections(), 0, "no connection was opened");
     let own = format!("Origin: http://{}\r\n", server.http);
     RawSocket::open(&server, JSON, &own).await;
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn frames_that_break_the_protocol_are_closed_with_its_codes() {
+async fn invalid_frames_close_the_connection_with_the_right_code() {
     let server = start().await;
     let broken = [
         (PROTOBUF, masked(Opcode::Binary, &vec![0; HELLO_BYTES_MAX + 1]), 1009),
@@ -289,7 +292,7 @@ async fn a_flood_of_websocket_pings_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_handshake_messages_are_short() {
+async fn after_the_handshake_long_messages_are_rejected() {
     let server = start().await;
     let long = encoded(&ClientMessage::Game(GameMessage {
         seq: CommandSeq(1),
@@ -309,7 +312,7 @@ async fn after_the_handshake_messages_are_short() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fragments_are_refused_before_the_hello_and_put_together_after_it() {
+async fn fragments_are_rejected_before_the_hello_and_reassembled_after_it() {
     let server = start().await;
     let payload: Vec<u8> = (0..5_500_u32).map(|number| number as u8).collect();
     let mut listener = server.join(TransportKind::WebSocket, PROTOBUF, &server.hello("relay")).await;
@@ -318,7 +321,7 @@ async fn fragments_are_refused_before_the_hello_and_put_together_after_it() {
         let mut early = server.connector(encoding).open(transport).await.expect("it opens");
         let part = Fragment { message: MessageId(1), index: 0, total: 2, bytes: vec![1; 10] };
         for _ in 0..20 {
-            early.send(&ClientMessage::Fragment(part.clone())).await.expect("it is sent");
+            early.send(&ClientMessage::Fragment(part.clone())).await.expect("the message is sent");
         }
         assert_eq!(End::of(&mut early).await.reason(), Some(CloseReason::Unauthenticated));
 
@@ -327,12 +330,12 @@ async fn fragments_are_refused_before_the_hello_and_put_together_after_it() {
         let message = ClientMessage::Game(GameMessage { seq: CommandSeq(1), body: body.clone() });
         let mut whole = Vec::new();
         match encoding {
-            JSON => message.encode_json(&mut whole).expect("it can be written"),
-            PROTOBUF => message.encode(&mut whole).expect("it can be written"),
+            JSON => message.encode_json(&mut whole).expect("the message can be encoded"),
+            PROTOBUF => message.encode(&mut whole).expect("the message can be encoded"),
         }
         let cut = fragment(MessageId(5), &whole, CLIENT_FRAGMENT_BYTES).expect("it can be cut");
         let mut parts: Vec<Fragment> = cut.collect();
-        // The order does not matter, and neither does a part that comes twice.
+        // Order does not matter, and neither do duplicates.
         parts.reverse();
         parts.push(parts[3].clone());
         for part in parts {
@@ -347,14 +350,14 @@ async fn fragments_are_refused_before_the_hello_and_put_together_after_it() {
                 _ => None,
             })
             .await;
-        assert!(heard == body, "it arrived as it was");
+        assert!(heard == body, "the message is unchanged");
     }
     assert_eq!(server.metric("aether_messages_dropped_total", &[("reason", "fragment")]), 0.0);
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fragments_that_contradict_each_other_are_refused_and_closed() {
+async fn contradictory_fragments_close_the_connection() {
     let server = TestServer::start(|config| {
         config.connections.messages_per_second = 100_000;
         config.connections.messages_burst = 100_000;
@@ -386,12 +389,12 @@ async fn fragments_that_contradict_each_other_are_refused_and_closed() {
             let before = refused();
             let mut player = server.join(transport, JSON, &server.hello("relay")).await;
             for part in parts {
-                // The server may hang up before it has heard all.
+                // The server may close before it has read everything.
                 if player.client.send_frame(DeliveryPath::Reliable, part.as_bytes()).await.is_err() {
                     break;
                 }
             }
-            // With so much unread, the connection may break before the last words arrive.
+            // With so much unread data, the connection may be reset before the closing message arrives.
             let end = player.end().await;
             assert!(matches!(end.reason(), Some(CloseReason::Flooded) | None), "{name}: {end:?}");
             assert!(refused() > before + 7.0, "{name} over {}", transport.name());

@@ -4,6 +4,7 @@ mod api_limits;
 mod failures;
 mod functions;
 mod handshake;
+mod http_page;
 mod native;
 mod openapi;
 mod operations;

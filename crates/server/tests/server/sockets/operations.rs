@@ -16,7 +16,7 @@ async fn what_is_for_operators_is_not_on_the_public_listener() {
         assert_eq!(server.get(path).await.status, 404, "{path}");
     }
     for path in ["/metrics", "/health", "/debug/heap", "/debug/threads"] {
-        assert_eq!(server.ask(server.admin, "GET", path, &[]).await.status, 200, "{path}");
+        assert_eq!(server.request(server.admin, "GET", path, &[]).await.status, 200, "{path}");
     }
     // A process that does nothing has no samples.
     let is_over = Arc::new(AtomicBool::new(false));
@@ -24,11 +24,11 @@ async fn what_is_for_operators_is_not_on_the_public_listener() {
         let is_over = Arc::clone(&is_over);
         move || while !is_over.load(Ordering::Relaxed) {}
     });
-    let profile = server.ask(server.admin, "GET", "/debug/profile?seconds=1", &[]).await;
+    let profile = server.request(server.admin, "GET", "/debug/profile?seconds=1", &[]).await;
     is_over.store(true, Ordering::Relaxed);
     busy.join().expect("it ends");
     assert!(profile.status == 200 && profile.body.contains("<svg"), "{}", profile.head);
-    assert_eq!(server.ask(server.admin, "GET", "/debug/profile?seconds=61", &[]).await.status, 400);
+    assert_eq!(server.request(server.admin, "GET", "/debug/profile?seconds=61", &[]).await.status, 400);
     server.stop().await;
 }
 
@@ -39,13 +39,13 @@ async fn with_a_key_the_admin_listener_asks_for_it() {
         TestServer::start(|config| config.http.admin_key = Some(aether_server::config::Secret::new(key))).await;
     let bearer = format!("Bearer {key}");
     for path in ["/health", "/debug/heap", "/debug/threads", "/debug/profile?seconds=1"] {
-        assert_eq!(server.ask(server.admin, "GET", path, &[]).await.status, 401, "{path}");
+        assert_eq!(server.request(server.admin, "GET", path, &[]).await.status, 401, "{path}");
         let wrong = [("authorization", "Bearer another key of the same sort")];
-        assert_eq!(server.ask(server.admin, "GET", path, &wrong).await.status, 401, "{path}");
+        assert_eq!(server.request(server.admin, "GET", path, &wrong).await.status, 401, "{path}");
     }
     let right = [("authorization", bearer.as_str())];
-    assert_eq!(server.ask(server.admin, "GET", "/health", &right).await.status, 200);
-    assert_eq!(server.ask(server.admin, "GET", "/metrics", &[]).await.status, 200, "metrics need no login");
+    assert_eq!(server.request(server.admin, "GET", "/health", &right).await.status, 200);
+    assert_eq!(server.request(server.admin, "GET", "/metrics", &[]).await.status, 200, "metrics need no login");
     server.stop().await;
 }
 
@@ -60,7 +60,7 @@ async fn metrics_tell_what_a_server_does() {
     }
     server.until_metric("aether_player_count", &[("room_type", "sandbox")], 2.0).await;
     server.until_metric("aether_tick_rate_hertz", &[("room_type", "sandbox")], 1.0).await;
-    let text = server.ask(server.admin, "GET", "/metrics", &[]).await.body;
+    let text = server.request(server.admin, "GET", "/metrics", &[]).await.body;
     for name in [
         "aether_tick_duration_seconds_bucket",
         "aether_tick_stage_duration_seconds_bucket{",
@@ -137,7 +137,7 @@ async fn a_server_that_stops_tells_everyone_and_lets_nobody_in() {
         assert_eq!(leaves.end().await.reason(), Some(CloseReason::Left));
         assert_eq!(stays.end().await.reason(), Some(CloseReason::Shutdown));
         assert_eq!(member.end().await.reason(), Some(CloseReason::Shutdown));
-        tokio::time::timeout(DEADLINE, stopping).await.expect("it ends in time").expect("it does not panic");
+        tokio::time::timeout(DEADLINE, stopping).await.expect("the server ends in time").expect("it does not panic");
         assert!(TcpStream::connect(server.http).await.is_err(), "nothing listens any more");
     }
 }

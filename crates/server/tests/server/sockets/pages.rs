@@ -22,25 +22,25 @@ fn allow_game(config: &mut Config) {
 async fn pages_of_allowed_origins_read_what_the_server_tells_and_others_do_not() {
     let server = TestServer::start(allow_game).await;
     for (method, path) in [("GET", "/api/server"), ("GET", "/api/rooms"), ("POST", "/api/guest")] {
-        let answer = server.ask(server.http, method, path, &[("origin", GAME)]).await;
+        let answer = server.request(server.http, method, path, &[("origin", GAME)]).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         assert!(answer.head.contains(&format!("access-control-allow-origin: {GAME}\r\n")), "{}", answer.head);
         assert!(answer.head.contains("vary: origin"), "{}", answer.head);
         let asked = [("origin", GAME), ("access-control-request-method", method)];
-        let answer = server.ask(server.http, "OPTIONS", path, &asked).await;
+        let answer = server.request(server.http, "OPTIONS", path, &asked).await;
         assert_eq!(answer.status, 204, "{path}");
         assert!(answer.head.contains(&format!("access-control-allow-origin: {GAME}\r\n")), "{}", answer.head);
         assert!(answer.head.contains("access-control-allow-methods: get, head, post"), "{}", answer.head);
         assert!(answer.head.contains("access-control-allow-headers: authorization, content-type"), "{}", answer.head);
 
         for foreign in ["https://elsewhere.example", "null"] {
-            let answer = server.ask(server.http, method, path, &[("origin", foreign)]).await;
+            let answer = server.request(server.http, method, path, &[("origin", foreign)]).await;
             assert!(!answer.head.contains("access-control-allow"), "{}", answer.head);
-            let answer = server.ask(server.http, "OPTIONS", path, &[("origin", foreign)]).await;
+            let answer = server.request(server.http, "OPTIONS", path, &[("origin", foreign)]).await;
             assert_eq!(answer.status, 403, "{path} {foreign}");
             assert!(!answer.head.contains("access-control-allow"), "{}", answer.head);
         }
-        let answer = server.ask(server.http, method, path, &[]).await;
+        let answer = server.request(server.http, method, path, &[]).await;
         assert_eq!(answer.status, 200, "{path}: no page");
         assert!(!answer.head.contains("access-control-allow"), "{}", answer.head);
     }
@@ -106,10 +106,10 @@ async fn limits_of_the_configuration_are_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_pages_shows_a_plain_one() {
     let server = TestServer::start(|_| {}).await;
-    let answer = server.ask(server.http, "GET", "/", &[]).await;
+    let answer = server.request(server.http, "GET", "/", &[]).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert!(answer.body.contains("This server has no pages of its own."), "{}", answer.body);
     assert!(answer.head.contains("content-security-policy: default-src 'none'"), "{}", answer.head);
-    assert_eq!(server.ask(server.http, "GET", "/docs", &[]).await.status, 404);
+    assert_eq!(server.request(server.http, "GET", "/docs", &[]).await.status, 404);
     server.stop().await;
 }

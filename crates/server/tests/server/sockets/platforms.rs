@@ -2,7 +2,7 @@
 
 use aether_server::config::{Config, ConfigFile, Secret, Sources};
 use aether_server::{Server, StartError};
-use aether_testkit_server::{Answer, ApiClient, TestServer, unix_seconds};
+use aether_testkit_server::{ApiClient, HttpAnswer, TestServer, unix_seconds};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -92,7 +92,7 @@ fn signed_by_facebook(said: &Value) -> String {
     format!("{signature}.{said}")
 }
 
-async fn sign_in(server: &TestServer, provider: &str, token: &str) -> Answer {
+async fn sign_in(server: &TestServer, provider: &str, token: &str) -> HttpAnswer {
     let path = format!("/v2/account/authenticate/external/{provider}");
     let answer = ApiClient::new(server.http).post(&path, &json!({ "token": token })).await;
     answer.expect("the server answers")

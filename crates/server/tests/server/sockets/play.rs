@@ -1,11 +1,11 @@
-//! What players say and see.
+//! Inputs, commands, events and state of players.
 
 use aether_bits::{BitWriter, Replicate};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_sandbox_rules::Controls;
 use aether_server::tokens::Role;
 use aether_testkit_server::workshop::{Say, Stick, Tool};
-use aether_testkit_server::{DeliveryPath, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, TransportKind, until};
+use aether_testkit_server::{DeliveryPath, JSON, PROTOBUF, TRANSPORTS, TestPlayer, TestServer, TransportKind, until};
 use aether_wire::{
     ClientMessage, ClientTime, CloseReason, CommandSeq, EntityId, ErrorCode, GameBody, Hello, InputBytes, InputPayload,
     InputSeq, Inputs, JsonSnapshot, Ping, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, ServerMessage, Snapshot,
@@ -36,7 +36,7 @@ fn keys(seq: u32, keys: &str) -> String {
     )
 }
 
-async fn notice(player: &mut Player) -> aether_wire::ErrorNotice {
+async fn notice(player: &mut TestPlayer) -> aether_wire::ErrorNotice {
     player
         .wait("an error", |message| match message {
             ServerMessage::Error(notice) => Some(notice),
@@ -45,7 +45,7 @@ async fn notice(player: &mut Player) -> aether_wire::ErrorNotice {
         .await
 }
 
-async fn snapshot(player: &mut Player) -> JsonSnapshot {
+async fn snapshot(player: &mut TestPlayer) -> JsonSnapshot {
     player
         .wait("a snapshot", |message| match message {
             ServerMessage::Snapshot(Snapshot::Readable(snapshot)) => Some(snapshot),
@@ -55,7 +55,7 @@ async fn snapshot(player: &mut Player) -> JsonSnapshot {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn numbers_that_cannot_be_meant_are_refused() {
+async fn invalid_numbers_are_rejected() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
         let hello = server.hello_as(Role::Developer, "workshop");
@@ -87,19 +87,19 @@ async fn numbers_that_cannot_be_meant_are_refused() {
             assert!(notice.message.ends_with('.'), "a sentence: {}", notice.message);
             assert_eq!(errors(), before + 1.0, "{text}");
         }
-        // What is out of range is brought into it: a stick pushed a million times as far moves no faster.
+        // A value out of range is clamped: a stick pushed a million times as far moves no faster.
         player.send_frame(keys(2, r#"{"aim":[1e6,0]}"#)).await;
-        let mut places = Places::new();
-        while places.get(&tool).is_none_or(|[x, _]| *x < 1.0) {
-            apply(&mut places, &snapshot(&mut player).await);
+        let mut positions = PositionsById::new();
+        while positions.get(&tool).is_none_or(|[x, _]| *x < 1.0) {
+            apply(&mut positions, &snapshot(&mut player).await);
         }
-        assert_eq!(places[&tool], [1.0, 0.0]);
+        assert_eq!(positions[&tool], [1.0, 0.0]);
     }
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_field_that_is_unknown_is_answered_with_those_that_are_known() {
+async fn an_unknown_field_is_rejected_with_the_known_ones() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
         let mut player = server.join(transport, JSON, &server.hello("sandbox")).await;
@@ -114,7 +114,7 @@ async fn a_field_that_is_unknown_is_answered_with_those_that_are_known() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn inputs_at_ten_kilohertz_meet_a_budget_and_then_the_door() {
+async fn inputs_at_ten_kilohertz_are_dropped_and_then_close_the_connection() {
     let server = TestServer::start(|_| {}).await;
     for (number, transport) in TRANSPORTS.into_iter().enumerate() {
         let mut player = server.join(transport, PROTOBUF, &server.hello("sandbox")).await;
@@ -130,10 +130,10 @@ async fn inputs_at_ten_kilohertz_meet_a_budget_and_then_the_door() {
                 match message {
                     Ok(ServerMessage::Closing(closing)) => break 'flood closing,
                     Ok(_) => {}
-                    Err(error) => panic!("it ended without a word after {seq} inputs: {error}"),
+                    Err(error) => panic!("the connection ended without a closing message after {seq} inputs: {error}"),
                 }
             }
-            assert!(seq < 100_000, "nobody minds");
+            assert!(seq < 100_000, "the connection is not closed");
         };
         assert_eq!(closing.reason, CloseReason::Flooded, "over {}", transport.name());
         let flooded = [("reason", "flooded")];
@@ -145,14 +145,14 @@ async fn inputs_at_ten_kilohertz_meet_a_budget_and_then_the_door() {
     server.stop().await;
 }
 
-/// Lines of the audit by all servers of this process.
+/// Audit log of all servers of this process.
 static LOG: LazyLock<Arc<Mutex<Vec<u8>>>> = LazyLock::new(|| {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let writer = Arc::clone(&lines);
     let make = move || Lines(Arc::clone(&writer));
     let subscriber = tracing_subscriber::fmt().with_env_filter("aether_audit=info").with_ansi(false);
     let subscriber = subscriber.with_writer(make).finish();
-    tracing::subscriber::set_global_default(subscriber).expect("it is the only one");
+    tracing::subscriber::set_global_default(subscriber).expect("there is no other subscriber");
     lines
 });
 
@@ -160,7 +160,7 @@ struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("nobody panics in it").extend_from_slice(bytes);
+        self.0.lock().expect("no writer panics").extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -169,16 +169,16 @@ impl io::Write for Lines {
     }
 }
 
-/// Users have ids of their own, while every server of this process has a player of the same number.
+/// Searches by user id, because every server of this process has a player of the same number.
 fn audited(user: Uuid, player: u32, action: &str, outcome: &str) -> bool {
-    let log = LOG.lock().expect("nobody panics in it");
+    let log = LOG.lock().expect("no writer panics");
     let words = [user.to_string(), format!("player={player} "), format!("action=\"{action}\""), outcome.to_owned()];
     let text = String::from_utf8_lossy(&log);
     text.lines().any(|line| line.contains("aether_audit") && words.iter().all(|word| line.contains(word)))
 }
 
-/// A player with a role, and the user who that is.
-async fn join_as(server: &TestServer, transport: TransportKind, role: Role) -> (Player, Uuid) {
+/// Joins as a new user with a role. Returns the player and the user.
+async fn join_as(server: &TestServer, transport: TransportKind, role: Role) -> (TestPlayer, Uuid) {
     let user = Uuid::new_v4();
     let token = server.sign(|claims| (claims.user, claims.role) = (user, Some(role)));
     let hello = Hello { token: Some(token), ..server.hello("sandbox") };
@@ -226,7 +226,7 @@ async fn playground_commands_need_a_permission_and_are_audited() {
             player.possession().await;
         }
         bystander.wait("cleared", |message| matches!(message, ServerMessage::Cleared(_)).then_some(())).await;
-        assert_ne!(bystander.possession().await, ship_before, "everyone joins anew");
+        assert_ne!(bystander.possession().await, ship_before, "all players join again");
         let too_many = PlaygroundStress { seq: CommandSeq(9), count: 1_001, rotate: false };
         let mut admin = server.join(transport, PROTOBUF, &server.hello_as(Role::Admin, "sandbox")).await;
         admin.send(ClientMessage::PlaygroundStress(too_many)).await;
@@ -236,7 +236,7 @@ async fn playground_commands_need_a_permission_and_are_audited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_manifest_tells_more_to_those_who_may_inspect() {
+async fn the_manifest_has_more_for_players_with_the_inspect_permission() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
         for role in Role::ALL {
@@ -269,7 +269,7 @@ async fn the_manifest_tells_more_to_those_who_may_inspect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ping_is_answered_with_its_own_time_and_the_servers_tick() {
+async fn a_pong_has_the_time_of_the_ping_and_the_tick_of_the_server() {
     let server = TestServer::start(|_| {}).await;
     for (transport, encoding) in TRANSPORTS.into_iter().flat_map(|transport| [(transport, JSON), (transport, PROTOBUF)])
     {
@@ -295,21 +295,21 @@ async fn a_ping_is_answered_with_its_own_time_and_the_servers_tick() {
     server.stop().await;
 }
 
-/// Where a player's own ship is, once a snapshot shows it.
-async fn own_place(player: &mut Player, ship: EntityId) -> [f64; 2] {
+/// Waits for a snapshot with the player's ship. Returns its position.
+async fn ship_position(player: &mut TestPlayer, ship: EntityId) -> [f64; 2] {
     loop {
         let snapshot = snapshot(player).await;
         let ships = snapshot.features.get("movement").map_or(&[][..], Vec::as_slice);
         if let Some(own) = ships.iter().find(|entity| entity.id == ship) {
-            let place: [f64; 2] =
-                serde_json::from_value(own.fields.0["position"].clone()).expect("a place is two numbers");
-            return place;
+            let position: [f64; 2] =
+                serde_json::from_value(own.fields.0["position"].clone()).expect("a position is two numbers");
+            return position;
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ids_of_what_a_player_cannot_see_are_in_no_byte_sent() {
+async fn ids_of_hidden_entities_are_never_sent() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
         let mut watcher = server.join(transport, JSON, &server.hello("sandbox")).await;
@@ -317,7 +317,7 @@ async fn ids_of_what_a_player_cannot_see_are_in_no_byte_sent() {
         for _ in 0..8 {
             others.push(server.join(transport, JSON, &server.hello("sandbox")).await);
         }
-        // After the world was cleared twice, ids have a generation, and so are numbers that nothing else has by chance.
+        // After the world was cleared twice, ids have a generation, so no other number equals one by chance.
         let mut developer = server.join(transport, JSON, &server.hello_as(Role::Developer, "sandbox")).await;
         for seq in 1..=2 {
             developer.send(ClientMessage::PlaygroundClear(PlaygroundClear { seq: CommandSeq(seq) })).await;
@@ -330,13 +330,14 @@ async fn ids_of_what_a_player_cannot_see_are_in_no_byte_sent() {
             }
             let ship = player.possession().await;
             assert!(ship.generation > 0, "{ship:?}");
-            ships.push((ship, own_place(player, ship).await));
+            ships.push((ship, ship_position(player, ship).await));
         }
         let (own, [x, y]) = ships[0];
         let far = |[other_x, other_y]: [f64; 2]| (x - other_x).hypot(y - other_y) > 300.0;
-        let hidden: Vec<EntityId> = ships.iter().filter(|(_, place)| far(*place)).map(|(ship, _)| *ship).collect();
-        assert!(!hidden.is_empty(), "of nine ships some are far");
-        // Everyone moves, so that there is something to tell.
+        let hidden: Vec<EntityId> =
+            ships.iter().filter(|(_, position)| far(*position)).map(|(ship, _)| *ship).collect();
+        assert!(!hidden.is_empty(), "some of nine ships are out of view");
+        // All players move, so that there are changes to send.
         for player in [&mut watcher].into_iter().chain(&mut others) {
             player.send_frame(keys(1, r#"{"left":true}"#)).await;
         }
@@ -345,7 +346,7 @@ async fn ids_of_what_a_player_cannot_see_are_in_no_byte_sent() {
             let frame = timeout(Duration::from_secs(20), watcher.client.next_frame()).await.expect("in time");
             seen += &String::from_utf8(frame.expect("it is open")).expect("JSON is text");
         }
-        assert!(own.to_bits() > u64::from(u32::MAX), "no other number looks like it");
+        assert!(own.to_bits() > u64::from(u32::MAX), "the id has a generation");
         for ship in hidden {
             assert!(!seen.contains(&ship.to_bits().to_string()), "{ship:?} is told over {}", transport.name());
         }
@@ -353,20 +354,20 @@ async fn ids_of_what_a_player_cannot_see_are_in_no_byte_sent() {
     server.stop().await;
 }
 
-type Places = BTreeMap<EntityId, [f32; 2]>;
+type PositionsById = BTreeMap<EntityId, [f32; 2]>;
 
-fn apply(places: &mut Places, snapshot: &JsonSnapshot) {
+fn apply(positions: &mut PositionsById, snapshot: &JsonSnapshot) {
     for id in &snapshot.removed {
-        places.remove(id);
+        positions.remove(id);
     }
     for entity in snapshot.features.get("tools").into_iter().flatten() {
-        let place = serde_json::from_value(entity.fields.0["position"].clone()).expect("a place is two numbers");
-        places.insert(entity.id, place);
+        let position = serde_json::from_value(entity.fields.0["position"].clone()).expect("a position is two numbers");
+        positions.insert(entity.id, position);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_encodings_show_the_same_world_at_the_same_tick() {
+async fn both_encodings_have_the_same_world_at_the_same_tick() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
         let mut words = server.join(transport, JSON, &server.hello("workshop")).await;
@@ -374,13 +375,13 @@ async fn both_encodings_show_the_same_world_at_the_same_tick() {
         let link =
             if transport == TransportKind::WebSocket { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
         let mut mirror = Mirror::builder().component::<Tool>().build(link, 1.0 / 40.0);
-        let (mut shown, mut in_words, mut in_bits) = (Places::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut shown, mut as_json, mut in_bits) = (PositionsById::new(), BTreeMap::new(), BTreeMap::new());
         for round in 1..=60_u32 {
             bits.send(inputs(round, &Stick { aim: [0.13, -0.07] })).await;
             words.send_frame(keys(round, r#"{"aim":[-0.11,0.29]}"#)).await;
             let snapshot = snapshot(&mut words).await;
             apply(&mut shown, &snapshot);
-            in_words.insert(snapshot.tick, shown.clone());
+            as_json.insert(snapshot.tick, shown.clone());
             let packet = bits
                 .wait("a state packet", |message| match message {
                     ServerMessage::Snapshot(Snapshot::Packed(packet)) => Some(packet),
@@ -388,23 +389,23 @@ async fn both_encodings_show_the_same_world_at_the_same_tick() {
                 })
                 .await;
             if mirror.apply(&packet).expect("it can be read").last {
-                let place = |id| (id, mirror.get::<Tool>(id).expect("it is there").position);
-                in_bits.insert(mirror.tick(), mirror.entities().map(place).collect::<Places>());
+                let position = |id| (id, mirror.get::<Tool>(id).expect("it is there").position);
+                in_bits.insert(mirror.tick(), mirror.entities().map(position).collect::<PositionsById>());
                 bits.send(ClientMessage::Ack(mirror.acknowledgement())).await;
             }
         }
-        // A datagram may be lost, and then what it told comes later.
-        let same = |(tick, words): (&Tick, &Places)| {
+        // A datagram may be lost; its changes then arrive later.
+        let same = |(tick, words): (&Tick, &PositionsById)| {
             let bits = in_bits.get(tick)?;
             words.keys().eq(bits.keys()).then_some(*tick)
         };
-        let common: Vec<Tick> = in_words.iter().filter_map(same).collect();
+        let common: Vec<Tick> = as_json.iter().filter_map(same).collect();
         assert!(common.len() >= 10, "{} ticks were seen by both", common.len());
         for tick in &common {
-            assert_eq!(in_words[tick], in_bits[tick], "{tick:?} over {}", transport.name());
+            assert_eq!(as_json[tick], in_bits[tick], "{tick:?} over {}", transport.name());
         }
-        let last = &in_words[common.last().expect("there are some")];
-        assert!(last.len() >= 2 && last.values().any(|place| place[0].abs() > 1.0), "they moved: {last:?}");
+        let last = &as_json[common.last().expect("there are some")];
+        assert!(last.len() >= 2 && last.values().any(|position| position[0].abs() > 1.0), "the tools moved: {last:?}");
     }
     server.stop().await;
 }
@@ -416,7 +417,7 @@ async fn events_and_messages_have_names_in_json() {
         let mut words = server.join(transport, JSON, &server.hello("workshop")).await;
         let mut bits = server.join(transport, PROTOBUF, &server.hello("workshop")).await;
         let say = r#"{"v":2,"kind":"command","seq":3,"feature":"chat","action":"say","payload":{"words":"good day"}}"#;
-        words.client.send_frame(DeliveryPath::Reliable, say.as_bytes()).await.expect("it is sent");
+        words.client.send_frame(DeliveryPath::Reliable, say.as_bytes()).await.expect("the message is sent");
         let body = words
             .wait("an event", |message| match message {
                 ServerMessage::Event(event) => Some(event.body),
@@ -442,7 +443,7 @@ async fn events_and_messages_have_names_in_json() {
             "a".repeat(201)
         );
         words.send_frame(long).await;
-        let error = words.answer(4).await.expect("it is refused");
+        let error = words.answer(4).await.expect("the request is rejected");
         assert_eq!(
             (error.code, error.message.as_str()),
             (ErrorCode::BadValue, "words must be a text of up to 200 bytes")

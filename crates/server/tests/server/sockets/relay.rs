@@ -1,11 +1,11 @@
-//! Rooms that only pass messages on.
+//! Relay rooms.
 
 use aether_net::relay::{RELAY_JOINED, RELAY_LEFT};
-use aether_testkit_server::{Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, TransportKind};
+use aether_testkit_server::{Encoding, JSON, PROTOBUF, TRANSPORTS, TestPlayer, TestServer, TransportKind};
 use aether_wire::{ClientMessage, CommandSeq, ErrorCode, Event, GameBody, GameMessage, PlayerId, ServerMessage};
 use std::collections::BTreeMap;
 
-/// Messages that each member says. They are fewer than may be said at once.
+/// Messages that each member sends. They are within the burst of the rate limit.
 const MESSAGES: u32 = 50;
 
 fn say(seq: u32, code: u16, payload: &[u8]) -> ClientMessage {
@@ -13,8 +13,8 @@ fn say(seq: u32, code: u16, payload: &[u8]) -> ClientMessage {
     ClientMessage::Game(GameMessage { seq: CommandSeq(seq), body })
 }
 
-/// The next event: who said it, its code and its payload.
-async fn event(player: &mut Player) -> (PlayerId, u16, Vec<u8>) {
+/// Returns the next event: sender, code and payload.
+async fn event(player: &mut TestPlayer) -> (PlayerId, u16, Vec<u8>) {
     player
         .wait("an event", |message| match message {
             ServerMessage::Event(Event { sender: Some(sender), body: GameBody::Packed { code, payload }, .. }) => {
@@ -30,7 +30,7 @@ fn kinds() -> impl Iterator<Item = (TransportKind, Encoding)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_said_reaches_all_others_once_and_in_order() {
+async fn messages_reach_all_other_members_once_and_in_order() {
     let server = TestServer::start(|_| {}).await;
     let mut members = Vec::new();
     for (transport, encoding) in kinds() {
@@ -47,7 +47,7 @@ async fn what_is_said_reaches_all_others_once_and_in_order() {
         let mut heard: BTreeMap<PlayerId, u32> = BTreeMap::new();
         while heard.values().sum::<u32>() < MESSAGES * 3 {
             let (sender, code, payload) = event(member).await;
-            assert_ne!(sender, own, "nobody hears themselves");
+            assert_ne!(sender, own, "a sender does not get its own message");
             if code == 7 {
                 let expected = heard.entry(sender).or_default();
                 assert_eq!(payload, expected.to_le_bytes(), "{kind:?} from {sender:?}");
@@ -57,7 +57,7 @@ async fn what_is_said_reaches_all_others_once_and_in_order() {
         let others = ids.iter().filter(|id| **id != own).map(|id| (*id, MESSAGES));
         assert!(others.eq(heard), "{kind:?}");
     }
-    // Whatever came twice would come before this.
+    // A duplicate would arrive before this message.
     members[0].send(say(1, 8, b"last")).await;
     assert_eq!(members[0].answer(1).await, None);
     for member in &mut members[1..] {
@@ -68,7 +68,7 @@ async fn what_is_said_reaches_all_others_once_and_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_are_told_who_is_there_who_comes_and_who_leaves() {
+async fn members_get_the_list_of_members_and_joins_and_leaves() {
     let server = TestServer::start(|_| {}).await;
     for (first, (second_transport, second_encoding)) in kinds().zip(kinds().skip(1).chain(kinds().take(1))) {
         let mut stays = server.join(first.0, first.1, &server.hello("relay")).await;
@@ -92,13 +92,13 @@ async fn members_are_told_who_is_there_who_comes_and_who_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_cannot_speak_for_the_room() {
+async fn members_cannot_use_the_codes_of_the_room() {
     let server = TestServer::start(|_| {}).await;
     for (transport, encoding) in kinds() {
         let mut member = server.join(transport, encoding, &server.hello("relay")).await;
         for code in [RELAY_JOINED, RELAY_LEFT] {
             member.send(say(u32::from(code), code, b"eve")).await;
-            let error = member.answer(u32::from(code)).await.expect("it is refused");
+            let error = member.answer(u32::from(code)).await.expect("the request is rejected");
             assert_eq!(error.code, ErrorCode::BadValue);
         }
     }

@@ -7,7 +7,7 @@ use aether_server::Server;
 use aether_server::config::{Config, Secret};
 use aether_server::services::leaderboard::Definition;
 use aether_testkit_server::ApiClient;
-use aether_testkit_server::seat::{SeeingPlayer, account, guest, hello, of_type};
+use aether_testkit_server::seeing_player::{SeeingPlayer, account, guest, hello, of_type};
 use aether_wire::{ErrorCode, Event, GameBody, PlayerId, RequestId, ServerMessage};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -100,7 +100,7 @@ async fn ask(seat: &mut SeeingPlayer, words: &str) -> String {
 
 async fn take(http: SocketAddr, token: aether_wire::Token) -> SeeingPlayer {
     let mirror = Mirror::builder().build(DeliveryOrder::Ordered, 1.0 / 40.0);
-    SeeingPlayer::take(http, &hello(token, of_type("asker")), mirror).await.expect("it is let in")
+    SeeingPlayer::join(http, &hello(token, of_type("asker")), mirror).await.expect("it is let in")
 }
 
 #[tokio::test(flavor = "multi_thread")]

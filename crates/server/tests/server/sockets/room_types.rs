@@ -6,7 +6,7 @@ use aether_server::services::calls::Module;
 use aether_server::services::{CallContext, GrpcCode, ServiceError};
 use aether_server::{RoomDefinition, RoomType};
 use aether_testkit_server::workshop::Workshop;
-use aether_testkit_server::{ApiClient, PROTOBUF, Player, TestServer, TransportKind, until};
+use aether_testkit_server::{ApiClient, PROTOBUF, TestPlayer, TestServer, TransportKind, until};
 use aether_wire::{ErrorCode, Hello, RoomId, RoomSelector};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -31,14 +31,14 @@ fn add(server: &TestServer, module: &mut Module, name: &str, definition: RoomDef
 async fn call(server: &TestServer, name: &str, request: Value) -> Result<Value, ServiceError> {
     let context = Arc::new(CallContext::server());
     let answer = server.services().call_bytes(name, &context, request.to_string().into_bytes()).await?;
-    Ok(answer.map_or(Value::Null, |answer| serde_json::from_slice(&answer).expect("it is JSON")))
+    Ok(answer.map_or(Value::Null, |answer| serde_json::from_slice(&answer).expect("the text is JSON")))
 }
 
 fn by_id(info: &Value) -> RoomSelector {
     RoomSelector::Id(RoomId(info["id"].as_str().expect("it has an id").to_owned()))
 }
 
-async fn join(server: &TestServer, room: RoomSelector) -> Result<Player, ErrorCode> {
+async fn join(server: &TestServer, room: RoomSelector) -> Result<TestPlayer, ErrorCode> {
     let hello = Hello { room: Some(room), ..server.hello("") };
     server.try_join(TransportKind::WebSocket, PROTOBUF, &hello).await.map_err(|notice| notice.code)
 }

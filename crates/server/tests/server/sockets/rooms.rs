@@ -1,11 +1,11 @@
-//! Rooms: found, made, listed, limited, and ended.
+//! Rooms: lookup, creation, listing, limits and end.
 
 use aether_server::config::NodeName;
 use aether_server::services::GrpcCode;
 use aether_server::services::matches::{MatchFilter, MatchInfo};
 use aether_testkit_server::workshop::{CRASH, HANG, RELEASED};
 use aether_testkit_server::{
-    ConnectionError, DEADLINE, Encoding, JSON, PROTOBUF, Player, TRANSPORTS, TestServer, TransportKind, until,
+    ConnectionError, DEADLINE, Encoding, JSON, PROTOBUF, TRANSPORTS, TestPlayer, TestServer, TransportKind, until,
 };
 use aether_wire::{
     ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, GameMessage, Hello, RoomId, RoomSelector,
@@ -19,7 +19,7 @@ fn of_type(name: &str, label: Option<&str>) -> RoomSelector {
     RoomSelector::Type { name: name.to_owned(), label: label.map(str::to_owned) }
 }
 
-async fn join(server: &TestServer, room: RoomSelector) -> Player {
+async fn join(server: &TestServer, room: RoomSelector) -> TestPlayer {
     server.join(TransportKind::WebSocket, PROTOBUF, &hello(server, room)).await
 }
 
@@ -27,8 +27,8 @@ fn hello(server: &TestServer, room: RoomSelector) -> Hello {
     Hello { room: Some(room), ..server.hello("") }
 }
 
-async fn refusal(server: &TestServer, transport: TransportKind, hello: &Hello) -> ErrorCode {
-    server.try_join(transport, PROTOBUF, hello).await.err().expect("it is refused").code
+async fn rejection(server: &TestServer, transport: TransportKind, hello: &Hello) -> ErrorCode {
+    server.try_join(transport, PROTOBUF, hello).await.err().expect("the request is rejected").code
 }
 
 fn message(code: u16, seq: u32) -> ClientMessage {
@@ -56,10 +56,10 @@ async fn rooms_are_found_by_type_by_code_and_by_id() {
             RoomSelector::Code("NOSUCH".into()),
             RoomSelector::Id(RoomId("00000000-0000-7000-8000-000000000000.local".into())),
         ] {
-            assert_eq!(refusal(&server, transport, &hello(&server, unknown)).await, ErrorCode::RoomNotFound);
+            assert_eq!(rejection(&server, transport, &hello(&server, unknown)).await, ErrorCode::RoomNotFound);
         }
         let nowhere = Hello { room: None, ..server.hello("") };
-        assert_eq!(refusal(&server, transport, &nowhere).await, ErrorCode::RoomNotFound);
+        assert_eq!(rejection(&server, transport, &nowhere).await, ErrorCode::RoomNotFound);
     }
     let by_path = server.connector(PROTOBUF).path(&format!("/api/rooms/{code}/ws"));
     let nowhere = Hello { room: None, ..server.hello("") };
@@ -70,7 +70,7 @@ async fn rooms_are_found_by_type_by_code_and_by_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_a_room_is_full_another_is_made() {
+async fn when_a_room_is_full_another_is_created() {
     let server = TestServer::start(|config| {
         config.room_mut("workshop").players_max = Some(2);
         config.room_mut("relay").players_max = Some(2);
@@ -84,14 +84,14 @@ async fn when_a_room_is_full_another_is_made() {
         assert_ne!(first.welcome.room, third.welcome.room);
         for transport in TRANSPORTS {
             let full = hello(&server, RoomSelector::Id(first.welcome.room.clone()));
-            assert_eq!(refusal(&server, transport, &full).await, ErrorCode::RoomFull, "{name}");
+            assert_eq!(rejection(&server, transport, &full).await, ErrorCode::RoomFull, "{name}");
         }
     }
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn labels_tell_rooms_apart_and_the_list_can_be_filtered() {
+async fn labels_select_rooms_and_filter_the_list() {
     let server = TestServer::start(|_| {}).await;
     let red = join(&server, of_type("workshop", Some("red"))).await;
     let red_too = join(&server, of_type("workshop", Some("red"))).await;
@@ -120,7 +120,7 @@ async fn labels_tell_rooms_apart_and_the_list_can_be_filtered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rooms_that_nobody_uses_end() {
+async fn empty_rooms_end() {
     let server = TestServer::start(|config| config.rooms.empty_seconds = 0).await;
     for name in ["workshop", "relay"] {
         let stays = join(&server, of_type(name, Some("used"))).await;
@@ -137,7 +137,7 @@ async fn rooms_that_nobody_uses_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_room_that_fails_ends_alone() {
+async fn a_panic_ends_only_its_room() {
     let server = TestServer::start(|_| {}).await;
     let mut other = join(&server, of_type("workshop", Some("other"))).await;
     for (number, transport) in TRANSPORTS.into_iter().enumerate() {
@@ -152,7 +152,7 @@ async fn a_room_that_fails_ends_alone() {
         server.until_metric("aether_room_failures_total", &[("room_type", "workshop")], failures).await;
         other.send(message(CRASH + 100, 7 + number as u32)).await;
         let answer = other.answer(7 + number as u32).await;
-        assert_eq!(answer.map(|error| error.code), Some(ErrorCode::BadValue), "the other room goes on");
+        assert_eq!(answer.map(|error| error.code), Some(ErrorCode::BadValue), "the other room keeps running");
     }
     assert_eq!(server.get("/api/rooms?label=failing").await.json()["rooms"].as_array().map(Vec::len), Some(0));
     assert_eq!(server.get("/livez").await.status, 200);
@@ -160,7 +160,7 @@ async fn a_room_that_fails_ends_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_game_that_never_returns_is_named() {
+async fn a_stuck_room_is_reported_with_its_id() {
     let server = TestServer::start(|config| config.rooms.tick_threads = 2).await;
     let mut stuck = join(&server, of_type("workshop", Some("stuck"))).await;
     let mut other = join(&server, of_type("workshop", Some("other"))).await;
@@ -174,10 +174,10 @@ async fn a_game_that_never_returns_is_named() {
         other.read_for(Duration::from_millis(100)).await;
     };
     assert_eq!(answer.status, 503);
-    assert!(answer.body.contains(&stuck.welcome.room.0), "it is named: {}", answer.body);
+    assert!(answer.body.contains(&stuck.welcome.room.0), "the room id is in: {}", answer.body);
     assert_eq!(server.get("/readyz").await.status, 503);
     other.send(message(CRASH + 100, 1)).await;
-    assert!(other.answer(1).await.is_some(), "a room on another thread goes on");
+    assert!(other.answer(1).await.is_some(), "a room on another thread keeps running");
     RELEASED.store(true, Ordering::Relaxed);
     while server.get("/livez").await.status != 200 {
         other.read_for(Duration::from_millis(50)).await;
@@ -186,20 +186,20 @@ async fn a_game_that_never_returns_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_server_has_as_many_rooms_as_it_may() {
+async fn the_number_of_rooms_is_limited() {
     let server = TestServer::start(|config| config.rooms.max = 2).await;
     let _first = join(&server, of_type("workshop", Some("1"))).await;
     let _second = join(&server, of_type("relay", Some("2"))).await;
     for transport in TRANSPORTS {
         let third = hello(&server, of_type("workshop", Some("3")));
-        assert_eq!(refusal(&server, transport, &third).await, ErrorCode::LimitReached);
+        assert_eq!(rejection(&server, transport, &third).await, ErrorCode::LimitReached);
         server.join(transport, PROTOBUF, &hello(&server, of_type("workshop", Some("1")))).await;
     }
     server.stop().await;
 }
 
-/// Whether the server refuses to open a connection at all.
-async fn is_turned_away(server: &TestServer, transport: TransportKind) -> bool {
+/// Returns true if the server rejects the connection itself.
+async fn is_connection_rejected(server: &TestServer, transport: TransportKind) -> bool {
     match server.connector(PROTOBUF).open(transport).await {
         Ok(mut client) => client.next_message().await.is_err(),
         Err(ConnectionError::Refused(error)) => error.to_string().contains("503"),
@@ -208,7 +208,7 @@ async fn is_turned_away(server: &TestServer, transport: TransportKind) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_server_has_as_many_connections_as_it_may() {
+async fn the_number_of_connections_is_limited() {
     let server = TestServer::start(|config| {
         config.connections.max = 2;
         config.connections.per_ip_max = 0;
@@ -218,7 +218,7 @@ async fn the_server_has_as_many_connections_as_it_may() {
     for (number, transport) in TRANSPORTS.into_iter().enumerate() {
         let first = server.join(transport, PROTOBUF, &server.hello("relay")).await;
         let second = server.join(transport, PROTOBUF, &server.hello("relay")).await;
-        assert!(is_turned_away(&server, transport).await);
+        assert!(is_connection_rejected(&server, transport).await);
         assert_eq!(server.metric("aether_connections_refused_total", &[]), number as f64 + 1.0);
         drop(first);
         until("a free place", || server.connections() == 1).await;
@@ -230,13 +230,13 @@ async fn the_server_has_as_many_connections_as_it_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_as_many_connections_as_it_may() {
+async fn the_number_of_connections_of_an_account_is_limited() {
     let server = TestServer::start(|config| config.connections.per_account_max = 2).await;
     for transport in TRANSPORTS {
         let hello = server.hello("relay");
         let first = server.join(transport, PROTOBUF, &hello).await;
         let _second = server.join(transport, PROTOBUF, &hello).await;
-        assert_eq!(refusal(&server, transport, &hello).await, ErrorCode::LimitReached);
+        assert_eq!(rejection(&server, transport, &hello).await, ErrorCode::LimitReached);
         let before = server.connections();
         drop(first);
         until("a free place", || server.connections() < before).await;
@@ -246,17 +246,17 @@ async fn an_account_has_as_many_connections_as_it_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_has_as_many_connections_as_it_may_and_proxies_are_asked_for_it() {
+async fn the_number_of_connections_of_an_address_is_limited_also_behind_a_proxy() {
     let server = TestServer::start(|config| {
         config.connections.per_ip_max = 2;
-        config.http.trusted_proxies = vec!["127.0.0.1".parse().expect("it is an address")];
+        config.http.trusted_proxies = vec!["127.0.0.1".parse().expect("the address is valid")];
     })
     .await;
     let hello = || Hello { token: Some(signed(&server)), ..server.hello("relay") };
     let _first = server.join(TransportKind::WebSocket, PROTOBUF, &hello()).await;
     let _second = server.join(TransportKind::WebTransport, PROTOBUF, &hello()).await;
     for transport in TRANSPORTS {
-        assert!(is_turned_away(&server, transport).await, "{}", transport.name());
+        assert!(is_connection_rejected(&server, transport).await, "{}", transport.name());
     }
     let upgrade = [
         ("upgrade", "websocket"),
@@ -265,10 +265,10 @@ async fn an_address_has_as_many_connections_as_it_may_and_proxies_are_asked_for_
         ("sec-websocket-key", "BwcHBwcHBwcHBwcHBwcHBw=="),
         ("sec-websocket-protocol", Encoding::Json.subprotocol()),
     ];
-    let none = server.ask(server.http, "GET", "/rt", &upgrade).await;
+    let none = server.request(server.http, "GET", "/rt", &upgrade).await;
     assert_eq!((none.status, none.json()["code"].as_str()), (503, Some("too_many_connections")));
     for address in ["192.0.2.1", "192.0.2.2"] {
-        // Forged addresses before the last do not count.
+        // Only the last address counts; clients can forge the ones before it.
         let forged = format!("127.0.0.1, {address}");
         let headers = [&upgrade[..], &[("x-forwarded-for", forged.as_str())]].concat();
         let mut open = Vec::new();
@@ -277,7 +277,7 @@ async fn an_address_has_as_many_connections_as_it_may_and_proxies_are_asked_for_
             open.push(tokio::spawn(keep_open(server.http, headers.iter().map(owned).collect())));
             until("another connection", || server.connections() > before).await;
         }
-        assert_eq!(server.ask(server.http, "GET", "/rt", &headers).await.status, 503, "{address}");
+        assert_eq!(server.request(server.http, "GET", "/rt", &headers).await.status, 503, "{address}");
         for task in open {
             task.abort();
         }
@@ -294,7 +294,7 @@ fn owned((name, value): &(&str, &str)) -> (String, String) {
     ((*name).to_owned(), (*value).to_owned())
 }
 
-/// Upgrades and then says nothing.
+/// Opens a WebSocket and sends nothing.
 async fn keep_open(address: std::net::SocketAddr, headers: Vec<(String, String)>) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await.expect("the server listens");
@@ -309,7 +309,7 @@ async fn keep_open(address: std::net::SocketAddr, headers: Vec<(String, String)>
 async fn server_code_creates_finds_lists_signals_and_ends_rooms() {
     let server = TestServer::start(|config| config.room_mut("outpost").durable = Some(true)).await;
     let matches = server.services().matches().expect("rooms are hosted");
-    let made = matches.create("workshop", "red").await.expect("it is created");
+    let made = matches.create("workshop", "red").await.expect("the room is created");
     assert_eq!((made.match_type.as_str(), made.label.as_str(), made.players), ("workshop", "red", 0));
     let player = join(&server, RoomSelector::Id(RoomId(made.id.clone()))).await;
     assert_eq!(player.welcome.room_code, made.code);
@@ -347,14 +347,14 @@ async fn server_code_creates_finds_lists_signals_and_ends_rooms() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ids_carry_the_name_of_their_node_and_one_of_another_node_is_refused_with_its_name() {
+async fn room_ids_end_with_the_node_name_and_ids_of_other_nodes_are_rejected() {
     let server = TestServer::start(|config| config.node_name = NodeName::parse("north-1").expect("it is a name")).await;
     let player = join(&server, of_type("workshop", None)).await;
     assert!(player.welcome.room.0.ends_with(".north-1"), "{:?}", player.welcome.room);
     let elsewhere = RoomSelector::Id(RoomId("00000000-0000-7000-8000-000000000000.south".into()));
     for transport in TRANSPORTS {
         let refused = server.try_join(transport, PROTOBUF, &hello(&server, elsewhere.clone())).await;
-        let notice = refused.err().expect("it is refused");
+        let notice = refused.err().expect("the request is rejected");
         assert_eq!(notice.code, ErrorCode::RoomNotFound);
         assert!(notice.message.contains("`south`"), "{}", notice.message);
     }

@@ -12,8 +12,8 @@ use aether_replication::{DeliveryOrder, Mirror};
 use aether_server::Server;
 use aether_server::config::{Config, Secret};
 use aether_testkit::games::depot::{Board, CHAT, Cart, Chat, Crane, Drive, Lift, Mode, RuntimeDepot, Scored};
-use aether_testkit_server::seat::{guest, hello, of_type};
-use aether_testkit_server::{DEADLINE, DeliveryPath, JSON, PROTOBUF, Player, TransportKind};
+use aether_testkit_server::seeing_player::{guest, hello, of_type};
+use aether_testkit_server::{DEADLINE, DeliveryPath, JSON, PROTOBUF, TestPlayer, TransportKind};
 use aether_wire::{EntityId, Event, GameBody, ServerMessage, Snapshot};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -161,7 +161,7 @@ fn json_rows(fields: &BTreeMap<String, Json>) -> [Option<Vec<f64>>; 3] {
 
 /// A client that speaks JSON, and what it sees.
 struct Reader {
-    player: Player,
+    player: TestPlayer,
     own: EntityId,
     entities: BTreeMap<EntityId, BTreeMap<String, Json>>,
     seen: History,
@@ -174,7 +174,7 @@ impl Reader {
     async fn join(server: SocketAddr) -> Reader {
         let hello = hello(guest(server).await, of_type("depot"));
         let connector = connector(server).encoding(JSON);
-        let mut player = Player::enter(&connector, TransportKind::WebSocket, &hello).await.expect("it is let in");
+        let mut player = TestPlayer::join(&connector, TransportKind::WebSocket, &hello).await.expect("it is let in");
         let own = player.possession().await;
         let (entities, seen) = (BTreeMap::new(), History::new());
         Reader { player, own, entities, seen, heard: Vec::new(), refused: Vec::new(), inputs: 0 }
@@ -297,7 +297,7 @@ impl Table {
         let mut typed = NativeClient::new(client, connector(server), settings).expect("there is a thread");
         let end = Instant::now() + DEADLINE;
         while typed.client().own_entity().is_none() {
-            assert!(Instant::now() < end, "waited in vain for a cart: {:?}", typed.client().phase());
+            assert!(Instant::now() < end, "timeout while waiting for a cart: {:?}", typed.client().phase());
             typed.frame();
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -317,7 +317,7 @@ impl Table {
             if holds(self) {
                 return;
             }
-            assert!(Instant::now() < end, "waited in vain for {what}");
+            assert!(Instant::now() < end, "timeout while waiting for {what}");
         }
     }
 
@@ -356,7 +356,7 @@ fn is_hidden(rows: &[Option<Vec<f64>>; 3]) -> bool {
 }
 
 fn connector(server: SocketAddr) -> Connector {
-    Connector::new(&format!("http://{server}").parse().expect("it is an address"))
+    Connector::new(&format!("http://{server}").parse().expect("the address is valid"))
 }
 
 fn config() -> (Config, PathBuf) {

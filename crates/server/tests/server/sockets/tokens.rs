@@ -1,4 +1,4 @@
-//! Who is let in, and who no longer is.
+//! Tokens, sessions and guests.
 
 use aether_server::tokens::Role;
 use aether_testkit_server::{Forger, PROTOBUF, TRANSPORTS, TestServer};
@@ -6,7 +6,7 @@ use aether_wire::{ClientMessage, CloseReason, ErrorCode, Hello, ServerMessage, T
 use std::time::{Duration, Instant};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_that_are_not_good_are_all_refused_with_one_sentence() {
+async fn all_invalid_tokens_are_rejected_with_the_same_message() {
     let server = TestServer::start(|_| {}).await;
     let forger = Forger::of(&server);
     let bad = forger.bad_tokens();
@@ -15,7 +15,7 @@ async fn tokens_that_are_not_good_are_all_refused_with_one_sentence() {
             let counted = || server.metric("aether_logins_refused_total", &[("reason", reason)]);
             let before = counted();
             let hello = Hello { token: Some(Token::new(token.clone())), ..server.hello("sandbox") };
-            let notice = server.try_join(transport, PROTOBUF, &hello).await.err().expect("it is refused");
+            let notice = server.try_join(transport, PROTOBUF, &hello).await.err().expect("the request is rejected");
             assert_eq!(notice.code, ErrorCode::Unauthenticated, "{reason}");
             assert_eq!(notice.message, "the access token was not accepted: sign in and use a fresh one", "{reason}");
             assert_eq!(counted(), before + 1.0, "{reason}");
@@ -30,7 +30,7 @@ async fn tokens_that_are_not_good_are_all_refused_with_one_sentence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_counts_only_under_the_development_key() {
+async fn only_the_development_key_grants_a_role() {
     let server = TestServer::start(|_| {}).await;
     let token = Token::new(Forger::of(&server).sign(|claims| drop(claims.insert("role".into(), "admin".into()))));
     let hello = Hello { token: Some(token), ..server.hello("sandbox") };
@@ -41,7 +41,7 @@ async fn a_role_counts_only_under_the_development_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_session_ends_with_its_next_message_and_soon_when_silent() {
+async fn connections_of_a_revoked_session_are_closed_soon_also_without_messages() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
         let hello = server.hello("workshop");
@@ -57,7 +57,7 @@ async fn a_revoked_session_ends_with_its_next_message_and_soon_when_silent() {
         assert_eq!(silent.end().await.reason(), Some(CloseReason::SessionEnded));
         assert!(began.elapsed() < Duration::from_secs(5), "about a second: {:?}", began.elapsed());
 
-        assert!(server.try_join(transport, PROTOBUF, &hello).await.is_err(), "the session cannot come back");
+        assert!(server.try_join(transport, PROTOBUF, &hello).await.is_err(), "the session stays revoked");
         other.send(ClientMessage::ManifestRequest).await;
         other.wait("a manifest", |message| matches!(message, ServerMessage::Manifest(_)).then_some(())).await;
     }
@@ -67,49 +67,49 @@ async fn a_revoked_session_ends_with_its_next_message_and_soon_when_silent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_development_key_does_not_count_on_a_public_server() {
+async fn a_public_server_rejects_the_development_key() {
     let public = TestServer::start(|config| {
-        config.http.trusted_proxies = vec!["127.0.0.1".parse().expect("it is an address")];
+        config.http.trusted_proxies = vec!["127.0.0.1".parse().expect("the address is valid")];
     })
     .await;
     for transport in TRANSPORTS {
         for role in Role::ALL {
             let hello = public.hello_as(role, "sandbox");
-            let notice = public.try_join(transport, PROTOBUF, &hello).await.err().expect("it is refused");
+            let notice = public.try_join(transport, PROTOBUF, &hello).await.err().expect("the request is rejected");
             assert_eq!(notice.code, ErrorCode::Unauthenticated);
         }
         let hello = Hello { token: Some(public.sign(|_| {})), ..public.hello("sandbox") };
         public.join(transport, PROTOBUF, &hello).await;
     }
     assert_eq!(public.metric("aether_logins_refused_total", &[("reason", "development_key")]), 8.0);
-    assert_eq!(public.ask(public.http, "POST", "/api/guest", &[]).await.status, 403);
+    assert_eq!(public.request(public.http, "POST", "/api/guest", &[]).await.status, 403);
     public.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guest_on_this_machine_may_use_the_playground_and_one_by_another_name_may_not() {
+async fn only_a_guest_with_a_local_host_name_may_use_the_playground() {
     let server = TestServer::start(|_| {}).await;
-    let guest = server.ask(server.http, "POST", "/api/guest", &[]).await;
+    let guest = server.request(server.http, "POST", "/api/guest", &[]).await;
     assert_eq!((guest.status, guest.json()["role"].as_str()), (200, Some("developer")));
-    let rebound = server.ask(server.http, "POST", "/api/guest", &[("host", "rebound.example")]).await;
+    let rebound = server.request(server.http, "POST", "/api/guest", &[("host", "rebound.example")]).await;
     assert_eq!(rebound.json()["role"].as_str(), Some("player"));
-    let forwarded = server.ask(server.http, "POST", "/api/guest", &[("x-forwarded-for", "192.0.2.1")]).await;
+    let forwarded = server.request(server.http, "POST", "/api/guest", &[("x-forwarded-for", "192.0.2.1")]).await;
     assert_eq!(forwarded.json()["role"].as_str(), Some("player"));
-    let foreign = server.ask(server.http, "POST", "/api/guest", &[("origin", "http://elsewhere.example")]).await;
+    let foreign = server.request(server.http, "POST", "/api/guest", &[("origin", "http://elsewhere.example")]).await;
     assert_eq!(foreign.status, 403);
-    let token = Token::new(guest.json()["token"].as_str().expect("there is a token"));
+    let token = Token::new(guest.json()["token"].as_str().expect("the answer has a token"));
     server.join(TRANSPORTS[1], PROTOBUF, &Hello { token: Some(token), ..server.hello("sandbox") }).await;
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guest_plays_and_has_no_account_to_ask_for() {
+async fn a_guest_can_play_and_has_no_account() {
     let server = TestServer::start(|_| {}).await;
     for headers in [&[][..], &[("host", "rebound.example")]] {
-        let guest = server.ask(server.http, "POST", "/api/guest", headers).await.json();
-        let token = guest["token"].as_str().expect("there is a token");
+        let guest = server.request(server.http, "POST", "/api/guest", headers).await.json();
+        let token = guest["token"].as_str().expect("the answer has a token");
         let bearer = format!("Bearer {token}");
-        let refused = server.ask(server.http, "GET", "/v2/account", &[("authorization", &bearer)]).await;
+        let refused = server.request(server.http, "GET", "/v2/account", &[("authorization", &bearer)]).await;
         assert_eq!(refused.status, 401);
         let message = refused.json()["message"].as_str().map(str::to_owned);
         assert_eq!(message.as_deref(), Some("Guests and development tokens have no account here. Sign in first."));

@@ -37,7 +37,7 @@ async fn read(client: &mut ApiClient) -> (u64, String) {
     let ids = json!({ "object_ids": [{ "collection": "race", "key": "k", "user_id": client.user }] });
     let answer = client.post("/v2/storage", &ids).await.expect("the server answers").json();
     let object = &answer["objects"][0];
-    let value: Value = serde_json::from_str(object["value"].as_str().expect("a value")).expect("it is JSON");
+    let value: Value = serde_json::from_str(object["value"].as_str().expect("a value")).expect("the text is JSON");
     (value["winner"].as_u64().expect("a number"), object["version"].as_str().expect("a version").to_owned())
 }
 

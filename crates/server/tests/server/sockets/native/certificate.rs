@@ -1,12 +1,12 @@
-//! Servers behind TLS: who is believed, and who is not.
+//! Servers with TLS: trusted and untrusted certificates.
 
-use super::support::Seat;
+use super::support::NativePlayer;
 use aether_client::ClientPhase;
 use aether_client_native::{ConnectionError, NativeClientSettings, TokenSource, TransportPreference, TrustStore};
 use aether_testkit_server::{TRANSPORTS, TestServer, TransportKind};
 use std::path::PathBuf;
 
-/// A certificate that vouches for itself, in a folder that goes with the test.
+/// A self-signed certificate in a temporary folder.
 struct Certificate {
     folder: PathBuf,
     pem: String,
@@ -15,11 +15,11 @@ struct Certificate {
 impl Certificate {
     fn new(names: &[&str]) -> Certificate {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let made = rcgen::generate_simple_self_signed(names).expect("a certificate can be made");
+        let made = rcgen::generate_simple_self_signed(names).expect("the certificate can be created");
         let folder = std::env::temp_dir().join(format!("aether-tls-{}", uuid::Uuid::new_v4().simple()));
-        std::fs::create_dir_all(&folder).expect("folders can be made");
-        std::fs::write(folder.join("chain.pem"), made.cert.pem()).expect("files can be written");
-        std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).expect("files can be written");
+        std::fs::create_dir_all(&folder).expect("the folder can be created");
+        std::fs::write(folder.join("chain.pem"), made.cert.pem()).expect("the file can be written");
+        std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).expect("the file can be written");
         Certificate { folder, pem: made.cert.pem() }
     }
 
@@ -32,7 +32,7 @@ impl Certificate {
     }
 
     fn trust(&self) -> TrustStore {
-        TrustStore::system().with_root(self.pem.as_bytes()).expect("it is a certificate")
+        TrustStore::system().with_root(self.pem.as_bytes()).expect("the certificate is valid")
     }
 }
 
@@ -42,14 +42,14 @@ impl Drop for Certificate {
     }
 }
 
-/// A guest, whose token comes over TLS too.
-fn guest(address: &str, transport: TransportKind, trust: TrustStore) -> Seat {
+/// Returns a guest, whose token is fetched over TLS too.
+fn guest(address: &str, transport: TransportKind, trust: TrustStore) -> NativePlayer {
     let settings = NativeClientSettings {
         transport: TransportPreference::Only(transport),
         tokens: TokenSource::guest(),
         ..NativeClientSettings::default()
     };
-    Seat::new(address, None, settings, trust)
+    NativePlayer::new(address, None, settings, trust)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,29 +58,33 @@ async fn a_server_whose_certificate_is_trusted_is_joined_over_every_transport() 
     let server = certificate.serve().await;
     for address in [format!("https://{}", server.http), format!("https://localhost:{}", server.http.port())] {
         for transport in TRANSPORTS {
-            let mut seat = guest(&address, transport, certificate.trust());
-            seat.until_joined().await;
-            assert_eq!(seat.shell.transport(), Some(transport), "{address}");
-            let before = seat.shell.client().stats().inputs;
-            seat.walk([1.0, 0.0]);
-            seat.until("some play", |seat| seat.shell.client().stats().inputs > before + 30).await;
-            assert!(seat.shell.leave());
+            let mut player = guest(&address, transport, certificate.trust());
+            player.until_joined().await;
+            assert_eq!(player.native.transport(), Some(transport), "{address}");
+            let before = player.native.client().stats().inputs;
+            player.walk([1.0, 0.0]);
+            player.until("some play", |player| player.native.client().stats().inputs > before + 30).await;
+            assert!(player.native.leave());
         }
     }
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_nobody_vouches_for_is_refused() {
+async fn an_untrusted_certificate_is_refused() {
     let certificate = Certificate::new(&["localhost", "127.0.0.1"]);
     let server = certificate.serve().await;
     let another = Certificate::new(&["localhost", "127.0.0.1"]);
     for trust in [TrustStore::system(), another.trust()] {
         for transport in TRANSPORTS {
-            let mut seat = guest(&format!("https://{}", server.http), transport, trust.clone());
-            seat.until("attempts", |seat| seat.shell.client().attempts() >= 2).await;
-            assert!(matches!(seat.shell.last_error(), Some(ConnectionError::Untrusted(_))), "{:?}", seat.shell.last_error());
-            assert_eq!(*seat.shell.client().phase(), ClientPhase::Connecting);
+            let mut player = guest(&format!("https://{}", server.http), transport, trust.clone());
+            player.until("attempts", |player| player.native.client().attempts() >= 2).await;
+            assert!(
+                matches!(player.native.last_error(), Some(ConnectionError::Untrusted(_))),
+                "{:?}",
+                player.native.last_error()
+            );
+            assert_eq!(*player.native.client().phase(), ClientPhase::Connecting);
         }
     }
     assert_eq!(server.connections(), 0);
@@ -88,21 +92,25 @@ async fn a_server_that_nobody_vouches_for_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_of_another_server_is_refused_though_it_is_trusted() {
+async fn a_trusted_certificate_with_another_name_is_refused() {
     let certificate = Certificate::new(&["elsewhere.example"]);
     let server = certificate.serve().await;
     for transport in TRANSPORTS {
-        let mut seat = guest(&format!("https://{}", server.http), transport, certificate.trust());
-        seat.until("attempts", |seat| seat.shell.client().attempts() >= 2).await;
-        assert!(matches!(seat.shell.last_error(), Some(ConnectionError::Untrusted(_))), "{:?}", seat.shell.last_error());
+        let mut player = guest(&format!("https://{}", server.http), transport, certificate.trust());
+        player.until("attempts", |player| player.native.client().attempts() >= 2).await;
+        assert!(
+            matches!(player.native.last_error(), Some(ConnectionError::Untrusted(_))),
+            "{:?}",
+            player.native.last_error()
+        );
     }
     assert_eq!(server.connections(), 0);
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn quic_checks_the_certificate_by_itself() {
-    // The HTTP part is trusted, and only WebTransport shows a certificate that is not.
+async fn webtransport_verifies_its_own_certificate() {
+    // The certificate of HTTPS is trusted, that of WebTransport is not.
     let (known, unknown) = (Certificate::new(&["127.0.0.1"]), Certificate::new(&["127.0.0.1"]));
     let server = TestServer::start(|config| {
         config.http.tls_certificate = Some(known.folder.join("chain.pem"));
@@ -112,9 +120,13 @@ async fn quic_checks_the_certificate_by_itself() {
     })
     .await;
     let address = format!("https://{}", server.http);
-    let mut seat = guest(&address, TransportKind::WebTransport, known.trust());
-    seat.until("attempts", |seat| seat.shell.client().attempts() >= 2).await;
-    assert!(matches!(seat.shell.last_error(), Some(ConnectionError::WebTransport(_))), "{:?}", seat.shell.last_error());
+    let mut player = guest(&address, TransportKind::WebTransport, known.trust());
+    player.until("attempts", |player| player.native.client().attempts() >= 2).await;
+    assert!(
+        matches!(player.native.last_error(), Some(ConnectionError::WebTransport(_))),
+        "{:?}",
+        player.native.last_error()
+    );
     assert_eq!(server.connections(), 0);
     server.stop().await;
 }

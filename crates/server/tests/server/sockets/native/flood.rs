@@ -1,6 +1,6 @@
-//! A server that says more than the game takes in.
+//! A server that sends more than the game reads.
 
-use super::support::Seat;
+use super::support::NativePlayer;
 use aether_client_native::{NativeClientSettings, TransportKind, TransportPreference, TrustStore};
 use aether_framing::websocket::codec::{Opcode, frame_bytes};
 use aether_framing::websocket::handshake::accept_key;
@@ -12,22 +12,22 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-/// More than a client and two systems may keep of a flood: far more than the client's own bound.
+/// More than the client and the socket buffers of both ends may hold.
 const FLOOD_BYTES: usize = 128 << 20;
-/// A server that could write nothing for this long is not read from.
+/// If the server cannot write for this long, the client has stopped reading.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Opens a WebSocket by hand.
+/// Accepts a WebSocket.
 async fn accept(listener: TcpListener) -> TcpStream {
-    let (mut stream, _) = listener.accept().await.expect("a client comes");
+    let (mut stream, _) = listener.accept().await.expect("a client connects");
     let mut head = Vec::new();
     while !head.windows(4).any(|window| window == b"\r\n\r\n") {
-        assert!(stream.read_buf(&mut head).await.expect("the client speaks") > 0);
+        assert!(stream.read_buf(&mut head).await.expect("the client sends a request") > 0);
     }
     let head = String::from_utf8(head).expect("requests are text");
     let value = |name: &str| {
-        let line = head.lines().find(|line| line.to_ascii_lowercase().starts_with(name)).expect("it is there");
-        line.split_once(": ").expect("it has a value").1.to_owned()
+        let line = head.lines().find(|line| line.to_ascii_lowercase().starts_with(name)).expect("the header exists");
+        line.split_once(": ").expect("the header has a value").1.to_owned()
     };
     let answer = format!(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {}\r\n\
@@ -40,14 +40,14 @@ async fn accept(listener: TcpListener) -> TcpStream {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_game_that_stands_still_stops_the_server_and_not_the_machine() {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("there is a free port");
-    let address = listener.local_addr().expect("it is bound");
+async fn a_game_that_runs_no_frames_stops_the_flood_by_back_pressure() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
+    let address = listener.local_addr().expect("the socket is bound");
     let settings = NativeClientSettings {
         transport: TransportPreference::Only(TransportKind::WebSocket),
         ..NativeClientSettings::default()
     };
-    let mut seat = Seat::new(&format!("http://{address}"), None, settings, TrustStore::system());
+    let mut player = NativePlayer::new(&format!("http://{address}"), None, settings, TrustStore::system());
     let written = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&written);
     let flooding = tokio::spawn(async move {
@@ -59,9 +59,9 @@ async fn a_game_that_stands_still_stops_the_server_and_not_the_machine() {
             count.fetch_add(frames.len(), Ordering::Relaxed);
         }
     });
-    seat.until("a connection", |seat| seat.shell.transport().is_some()).await;
+    player.until("a connection", |player| player.native.transport().is_some()).await;
 
-    // The game stands still: before long nothing more can be written.
+    // Without frames of the game, writes stop after a while.
     let stopped = async {
         loop {
             let before = written.load(Ordering::Relaxed);
@@ -71,11 +71,11 @@ async fn a_game_that_stands_still_stops_the_server_and_not_the_machine() {
             }
         }
     };
-    let before = timeout(2 * DEADLINE, stopped).await.expect("the flood comes to a stop");
-    assert!(before < FLOOD_BYTES, "all of it was taken in");
+    let before = timeout(2 * DEADLINE, stopped).await.expect("the flood stops");
+    assert!(before < FLOOD_BYTES, "the whole flood was read");
 
-    // It goes on, and so does the server.
-    seat.until("more of the flood", |_| written.load(Ordering::Relaxed) > before).await;
-    assert!(seat.shell.client().stats().faults > 0, "what makes no sense is counted");
+    // With frames, writes continue.
+    player.until("more of the flood", |_| written.load(Ordering::Relaxed) > before).await;
+    assert!(player.native.client().stats().faults > 0, "invalid messages are counted");
     flooding.abort();
 }

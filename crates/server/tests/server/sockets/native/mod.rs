@@ -1,4 +1,4 @@
-//! The native shell of the Rust client: Outpost over real sockets, from joining to leaving.
+//! The native client: Outpost over real sockets, from join to leave.
 
 mod certificate;
 mod flood;

@@ -1,6 +1,6 @@
-//! Where a hello gets its token.
+//! Sources of the token in a hello.
 
-use super::support::Seat;
+use super::support::NativePlayer;
 use aether_client_native::{ConnectionError, NativeClientSettings, TokenSource, TransportPreference, TrustStore};
 use aether_server::tokens::Role;
 use aether_testkit_server::{TRANSPORTS, TestServer};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guests_come_in_without_an_account() {
+async fn guests_join_without_an_account() {
     let server = TestServer::start(|_| {}).await;
     for transport in TRANSPORTS {
         let settings = NativeClientSettings {
@@ -16,17 +16,17 @@ async fn guests_come_in_without_an_account() {
             tokens: TokenSource::guest(),
             ..NativeClientSettings::default()
         };
-        let mut seat = Seat::new(&format!("http://{}", server.http), None, settings, TrustStore::system());
-        let before = seat.until_joined().await;
-        seat.shell.reconnect();
-        seat.until("the guest to be back", |seat| seat.joins().len() == 2).await;
-        assert_eq!(seat.until_joined().await.player, before.player);
+        let mut player = NativePlayer::new(&format!("http://{}", server.http), None, settings, TrustStore::system());
+        let before = player.until_joined().await;
+        player.native.reconnect();
+        player.until("the guest to resume", |player| player.joins().len() == 2).await;
+        assert_eq!(player.until_joined().await.player, before.player);
     }
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_game_is_asked_before_each_connection_until_it_has_a_token() {
+async fn the_token_source_is_called_before_each_connection_until_it_succeeds() {
     let server = TestServer::start(|_| {}).await;
     let token = server.token(Role::Player);
     let asked = Arc::new(AtomicU32::new(0));
@@ -34,14 +34,16 @@ async fn a_game_is_asked_before_each_connection_until_it_has_a_token() {
     let tokens = TokenSource::from_fn(move || {
         let number = count.fetch_add(1, Ordering::Relaxed);
         let token = token.clone();
-        async move { if number == 0 { Err("nobody is signed in".to_owned()) } else { Ok(token) } }
+        async move { if number == 0 { Err("no user is signed in".to_owned()) } else { Ok(token) } }
     });
     let settings = NativeClientSettings { tokens, ..NativeClientSettings::default() };
-    let mut seat = Seat::new(&format!("http://{}", server.http), None, settings, TrustStore::system());
-    seat.until("a failure", |seat| seat.shell.last_error().is_some()).await;
-    let Some(ConnectionError::NoToken(why)) = seat.shell.last_error() else { panic!("{:?}", seat.shell.last_error()) };
-    assert_eq!(why, "nobody is signed in");
-    seat.until_joined().await;
+    let mut player = NativePlayer::new(&format!("http://{}", server.http), None, settings, TrustStore::system());
+    player.until("a failure", |player| player.native.last_error().is_some()).await;
+    let Some(ConnectionError::NoToken(why)) = player.native.last_error() else {
+        panic!("{:?}", player.native.last_error())
+    };
+    assert_eq!(why, "no user is signed in");
+    player.until_joined().await;
     assert_eq!(asked.load(Ordering::Relaxed), 2);
     server.stop().await;
 }

@@ -1,43 +1,43 @@
-//! What is unknown or wrong is refused, and the message names its place.
+//! Errors of the configuration.
 
-use super::{load, refusal, refusals};
+use super::{error, errors, load};
 
 #[test]
 fn an_unknown_key_names_its_line_and_the_key_that_was_meant() {
     let text = "# Settings\n[http]\nadress = \"127.0.0.1:1\"\n";
-    assert_eq!(refusal(text), "aether.toml, line 3: Unknown setting http.adress; did you mean http.address?");
+    assert_eq!(error(text), "aether.toml, line 3: Unknown setting http.adress; did you mean http.address?");
     let text = "[rooms]\n\n\ncolour = 1\n";
-    assert_eq!(refusal(text), "aether.toml, line 4: Unknown setting rooms.colour.");
+    assert_eq!(error(text), "aether.toml, line 4: Unknown setting rooms.colour.");
 }
 
 #[test]
-fn a_key_in_the_wrong_section_is_shown_its_place() {
-    let message = refusal("[http]\ndata_dir = \"x\"\n");
+fn a_key_in_the_wrong_section_gets_a_hint() {
+    let message = error("[http]\ndata_dir = \"x\"\n");
     assert_eq!(message, "aether.toml, line 2: Unknown setting http.data_dir; did you mean data_dir?");
-    let message = refusal("grace_seconds = 1\n");
+    let message = error("grace_seconds = 1\n");
     assert_eq!(message, "aether.toml, line 1: Unknown setting grace_seconds; did you mean shutdown.grace_seconds?");
 }
 
 #[test]
-fn an_unknown_section_is_told_once() {
-    let message = refusal("\n[conections]\nmax = 1\nidle_seconds = 2\n");
+fn an_unknown_section_is_reported_once() {
+    let message = error("\n[conections]\nmax = 1\nidle_seconds = 2\n");
     assert_eq!(message, "aether.toml, line 2: Unknown section [conections]; did you mean [connections]?");
-    assert_eq!(refusal("[unheard]\n"), "aether.toml, line 1: Unknown section [unheard].");
+    assert_eq!(error("[unheard]\n"), "aether.toml, line 1: Unknown section [unheard].");
 }
 
 #[test]
-fn a_section_that_is_a_value_is_refused() {
-    assert_eq!(refusal("http = 5\n"), "aether.toml, line 1: http is a section: write its settings below [http].");
+fn a_value_with_the_name_of_a_section_is_rejected() {
+    assert_eq!(error("http = 5\n"), "aether.toml, line 1: http is a section: write its settings below [http].");
 }
 
 #[test]
-fn an_unknown_variable_or_flag_is_refused_by_its_name() {
+fn an_unknown_variable_or_flag_is_rejected() {
     assert_eq!(
-        refusals("", &[("AETHER_HTTP_ADRESS", "127.0.0.1:1")], &[]),
+        errors("", &[("AETHER_HTTP_ADRESS", "127.0.0.1:1")], &[]),
         ["environment variable AETHER_HTTP_ADRESS: Unknown setting; did you mean AETHER_HTTP_ADDRESS?"]
     );
     assert_eq!(
-        refusals("", &[], &[("http.adress", "127.0.0.1:1"), ("nonsense", "1")]),
+        errors("", &[], &[("http.adress", "127.0.0.1:1"), ("nonsense", "1")]),
         [
             "flag --set: Unknown setting http.adress; did you mean http.address?",
             "flag --set: Unknown setting nonsense."
@@ -73,34 +73,34 @@ fn a_bad_value_names_its_line_its_key_and_what_was_expected() {
         ("[tokens]\naudience = \"\"", "tokens.audience: expected a non-empty string, found \"\"."),
     ];
     for (text, expected) in cases {
-        assert_eq!(refusal(text), format!("aether.toml, line 2: {expected}"));
+        assert_eq!(error(text), format!("aether.toml, line 2: {expected}"));
     }
 }
 
 #[test]
 fn networks_and_origins_are_checked() {
     for network in ["10.0.0.0/33", "10.0.0", "::/129", "10.0.0.0/-1", "example.com"] {
-        assert!(refusal(&format!("[http]\ntrusted_proxies = [\"{network}\"]")).contains("line 2"), "{network}");
+        assert!(error(&format!("[http]\ntrusted_proxies = [\"{network}\"]")).contains("line 2"), "{network}");
     }
     for origin in ["play.example.com", "https://", "https://a.example/path", "ftp://a.example", "https://*.example", ""]
     {
-        assert!(refusal(&format!("[http]\nallowed_origins = [\"{origin}\"]")).contains("line 2"), "{origin}");
+        assert!(error(&format!("[http]\nallowed_origins = [\"{origin}\"]")).contains("line 2"), "{origin}");
     }
 }
 
 #[test]
 fn a_file_that_is_not_toml_names_its_line() {
-    let message = refusal("[http]\naddress = \"127.0.0.1:1\"\nadmin_address = = 1\n");
+    let message = error("[http]\naddress = \"127.0.0.1:1\"\nadmin_address = = 1\n");
     assert!(message.starts_with("aether.toml, line 3: Invalid TOML: "), "{message}");
-    let message = refusal("[rooms]\nmax = 1\nmax = 2\n");
+    let message = error("[rooms]\nmax = 1\nmax = 2\n");
     assert!(message.starts_with("aether.toml, line 3: Invalid TOML: "), "{message}");
 }
 
 #[test]
-fn everything_wrong_is_told_at_once_in_the_order_of_the_file() {
+fn all_errors_are_reported_at_once_in_the_order_of_the_file() {
     let text = "[rooms]\nmax = 0\n[http]\nnonsense = 1\n[guests]\nrole = 5\n";
-    let messages = refusals(text, &[("AETHER_ROOMS_MAX", "many")], &[("x", "1")]);
-    let places: Vec<&str> = messages.iter().map(|message| message.split(": ").next().unwrap()).collect();
+    let messages = errors(text, &[("AETHER_ROOMS_MAX", "many")], &[("x", "1")]);
+    let sources: Vec<&str> = messages.iter().map(|message| message.split(": ").next().unwrap()).collect();
     let expected = [
         "aether.toml, line 2",
         "aether.toml, line 4",
@@ -108,33 +108,31 @@ fn everything_wrong_is_told_at_once_in_the_order_of_the_file() {
         "environment variable AETHER_ROOMS_MAX",
         "flag --set",
     ];
-    assert_eq!(places, expected);
+    assert_eq!(sources, expected);
 }
 
 #[test]
-fn a_secret_that_is_refused_is_not_repeated() {
+fn a_rejected_secret_is_not_printed() {
     for environment in [("AETHER_HTTP_ADMIN_KEY", "hunter2"), ("AETHER_HTTP_ADMIN_KEY", "changeme")] {
-        let messages = refusals("", &[environment], &[]);
+        let messages = errors("", &[environment], &[]);
         assert!(messages[0].starts_with("environment variable AETHER_HTTP_ADMIN_KEY: "), "{messages:?}");
         assert!(!messages[0].contains(environment.1), "{messages:?}");
     }
-    assert!(!refusal("[http]\nadmin_key = 123456").contains("123456"));
+    assert!(!error("[http]\nadmin_key = 123456").contains("123456"));
 }
 
 #[test]
-fn a_file_variable_must_name_a_file_and_stand_alone() {
-    let messages = refusals("", &[("AETHER_HTTP_ADMIN_KEY_FILE", "/nowhere")], &[]);
+fn a_file_variable_must_name_a_file_and_excludes_the_plain_variable() {
+    let messages = errors("", &[("AETHER_HTTP_ADMIN_KEY_FILE", "/nowhere")], &[]);
     assert!(
         messages[0].starts_with("environment variable AETHER_HTTP_ADMIN_KEY_FILE: Cannot read the file that it names")
     );
     let both = [("AETHER_HTTP_ADMIN_KEY", "0123456789abcdef"), ("AETHER_HTTP_ADMIN_KEY_FILE", "/run/secrets/admin")];
     assert_eq!(
-        refusals("", &both, &[]),
+        errors("", &both, &[]),
         ["environment variable AETHER_HTTP_ADMIN_KEY_FILE: AETHER_HTTP_ADMIN_KEY is set too: remove one of them."]
     );
-    assert!(
-        refusals("", &[("AETHER_NOTHING_FILE", "/run/secrets/admin")], &[])[0].contains("Unknown setting")
-    );
+    assert!(errors("", &[("AETHER_NOTHING_FILE", "/run/secrets/admin")], &[])[0].contains("Unknown setting"));
 }
 
 #[test]
@@ -143,7 +141,7 @@ fn only_secrets_are_read_from_files() {
         let file = format!("{variable}_FILE");
         let expected =
             format!("environment variable {file}: Only secrets can be read from a file: set {variable} itself.");
-        assert_eq!(refusals("", &[(&file, "/run/secrets/admin")], &[]), [expected]);
+        assert_eq!(errors("", &[(&file, "/run/secrets/admin")], &[]), [expected]);
     }
 }
 
@@ -151,30 +149,30 @@ fn only_secrets_are_read_from_files() {
 fn a_certificate_and_its_key_go_together() {
     for section in ["http", "webtransport"] {
         let prefix = if section == "http" { "tls_" } else { "" };
-        let message = refusal(&format!("[{section}]\n{prefix}certificate = \"a.pem\""));
+        let message = error(&format!("[{section}]\n{prefix}certificate = \"a.pem\""));
         assert!(message.contains(&format!("set {section}.{prefix}key to")), "{message}");
-        let message = refusal(&format!("[{section}]\n{prefix}key = \"a.pem\""));
+        let message = error(&format!("[{section}]\n{prefix}key = \"a.pem\""));
         assert!(message.contains(&format!("set {section}.{prefix}certificate to")), "{message}");
     }
 }
 
 #[test]
 fn the_two_listeners_need_two_addresses() {
-    let message = refusal("[http]\nadmin_address = \"127.0.0.1:7350\"");
+    let message = error("[http]\nadmin_address = \"127.0.0.1:7350\"");
     assert!(message.contains("give the admin listener a port of its own"), "{message}");
     let any_port = "[http]\naddress = \"127.0.0.1:0\"\nadmin_address = \"127.0.0.1:0\"";
     assert!(load(any_port, &[], &[]).is_ok());
 }
 
 #[test]
-fn limits_that_contradict_each_other_are_refused() {
-    let message = refusal("[connections]\nmax = 10\nper_ip_max = 20");
+fn contradictory_limits_are_rejected() {
+    let message = error("[connections]\nmax = 10\nper_ip_max = 20");
     assert!(message.starts_with("aether.toml, line 3: connections.per_ip_max is 20"), "{message}");
     assert!(load("[connections]\nmax = 100\nper_ip_max = 0", &[], &[]).is_ok());
 }
 
 #[test]
-fn a_log_filter_that_cannot_be_read_is_refused() {
-    let message = refusal("[log]\nfilter = \"aether_net=loud\"");
+fn an_invalid_log_filter_is_rejected() {
+    let message = error("[log]\nfilter = \"aether_net=loud\"");
     assert!(message.starts_with("aether.toml, line 2: log.filter"), "{message}");
 }

@@ -1,6 +1,6 @@
-//! Players who sit in a room of a game and see its state.
+//! Players that mirror the state of their room.
 
-use crate::{ApiClient, Connector, DEADLINE, PROTOBUF, Player, TransportKind};
+use crate::{ApiClient, Connector, DEADLINE, PROTOBUF, TestPlayer, TransportKind};
 use aether_bits::{BitWriter, Component, Replicate};
 use aether_outpost_rules::{Body, Place, Player as Walker, Presence, Shot, Structure};
 use aether_replication::{DeliveryOrder, Mirror};
@@ -12,48 +12,48 @@ use serde_json::json;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// The token of a new account, and its client of the API.
+/// Creates an account. Returns its token and API client.
 ///
 /// # Panics
-/// If the server makes none.
+/// Panics if the server creates none.
 pub async fn account(server: SocketAddr) -> (Token, ApiClient) {
     let client = ApiClient::new_user(server).await;
     (Token::new(client.token.clone()), client)
 }
 
-/// The token of a guest.
+/// Returns the token of a new guest.
 ///
 /// # Panics
-/// If the server gives none.
+/// Panics if the server gives none.
 pub async fn guest(server: SocketAddr) -> Token {
-    let answer = ApiClient::new(server).post("/api/guest", &json!({})).await.expect("it answers");
+    let answer = ApiClient::new(server).post("/api/guest", &json!({})).await.expect("the server answers");
     assert_eq!(answer.status, 200, "{}", answer.body);
-    Token::new(answer.json()["token"].as_str().expect("there is a token").to_owned())
+    Token::new(answer.json()["token"].as_str().expect("the answer has a token").to_owned())
 }
 
-/// Says hello with a token, to a room.
+/// Returns a hello with a token, for a room.
 #[must_use]
 pub fn hello(token: Token, room: RoomSelector) -> Hello {
     Hello { token: Some(token), room: Some(room), ..Hello::default() }
 }
 
-/// Any room of a type.
+/// Selects any room of a type.
 #[must_use]
 pub fn of_type(name: &str) -> RoomSelector {
     RoomSelector::Type { name: name.to_owned(), label: None }
 }
 
-/// A player who sees.
+/// A player with a mirror of the room's state.
 pub struct SeeingPlayer {
-    /// The player.
-    pub player: Player,
-    /// The state as the player sees it.
+    /// Connected player.
+    pub player: TestPlayer,
+    /// State that the player sees.
     pub mirror: Mirror,
     input: u32,
     command: u32,
 }
 
-/// The components of Outpost, in the order in which the game declares them.
+/// Returns a mirror with the components of Outpost, in the order in which the game declares them.
 #[must_use]
 pub fn outpost() -> Mirror {
     let builder = Mirror::builder().component::<Walker>().component::<Body>().component::<Structure>();
@@ -61,37 +61,37 @@ pub fn outpost() -> Mirror {
 }
 
 impl SeeingPlayer {
-    /// Joins, or tells why not.
+    /// Joins a room, or returns the error of the server.
     ///
     /// # Panics
-    /// If the server says neither.
-    pub async fn take(server: SocketAddr, hello: &Hello, mirror: Mirror) -> Result<SeeingPlayer, ErrorNotice> {
-        let address = format!("http://{server}").parse().expect("it is an address");
+    /// Panics if the server answers with neither.
+    pub async fn join(server: SocketAddr, hello: &Hello, mirror: Mirror) -> Result<SeeingPlayer, ErrorNotice> {
+        let address = format!("http://{server}").parse().expect("the address is valid");
         let connector = Connector::new(&address).encoding(PROTOBUF);
-        let player = Player::enter(&connector, TransportKind::WebSocket, hello).await?;
+        let player = TestPlayer::join(&connector, TransportKind::WebSocket, hello).await?;
         Ok(SeeingPlayer { player, mirror, input: 0, command: 0 })
     }
 
-    /// Reads until something holds of what is seen.
+    /// Reads state packets until `look` returns a value.
     ///
     /// # Panics
-    /// If it does not in time.
+    /// Panics if it does not in time.
     pub async fn until<T>(&mut self, what: &str, mut look: impl FnMut(&Mirror) -> Option<T>) -> T {
         let end = Instant::now() + DEADLINE;
         loop {
             if let Some(found) = look(&self.mirror) {
                 return found;
             }
-            assert!(Instant::now() < end, "waited in vain for {what}");
-            self.see().await;
+            assert!(Instant::now() < end, "timeout while waiting for {what}");
+            self.read_state().await;
         }
     }
 
-    /// Takes the next state in.
+    /// Applies the next state packet.
     ///
     /// # Panics
-    /// If it cannot be read.
-    pub async fn see(&mut self) {
+    /// Panics if it is invalid.
+    pub async fn read_state(&mut self) {
         let packet = self
             .player
             .wait("a state packet", |message| match message {
@@ -99,10 +99,10 @@ impl SeeingPlayer {
                 _ => None,
             })
             .await;
-        self.mirror.apply(&packet).expect("it can be read");
+        self.mirror.apply(&packet).expect("the packet is valid");
     }
 
-    /// Sends a command of the game and gives what it was answered.
+    /// Sends a game message and returns its answer.
     pub async fn command<E: Component>(&mut self, code: u16, event: &E) -> Result<(), CommandError> {
         self.command += 1;
         let mut writer = BitWriter::new();
@@ -118,23 +118,23 @@ impl SeeingPlayer {
         self.command(0, place).await
     }
 
-    /// Sends an input, and takes in what is shown next.
+    /// Sends an input and applies the next state packet.
     ///
     /// # Panics
-    /// If the input is too long.
+    /// Panics if the input is too long.
     pub async fn step<I: Replicate>(&mut self, input: &I) {
         self.input += 1;
         let mut writer = BitWriter::new();
         input.write_full(&mut writer);
-        let bytes = InputBytes::new(&writer.to_bytes()).expect("it is short");
+        let bytes = InputBytes::new(&writer.to_bytes()).expect("the input is short");
         let payloads = vec![InputPayload::Packed(bytes)].into();
         let (first_seq, ack, view) = (InputSeq(self.input), StateAck::NONE, ViewTick::default());
         self.player.send(ClientMessage::Inputs(Inputs { first_seq, payloads, ack, view })).await;
-        self.see().await;
+        self.read_state().await;
     }
 
-    /// Where the player's own body is.
-    pub async fn place(&mut self, body: EntityId) -> [f32; 2] {
+    /// Waits for the position of the player's body.
+    pub async fn position(&mut self, body: EntityId) -> [f32; 2] {
         self.until("its own body", |mirror| mirror.get::<Walker>(body).map(|walker| walker.position)).await
     }
 }
