@@ -1,5 +1,5 @@
-//! Accounts over the client API, through the router without a socket: what is sent as clients send it, and what comes back
-//! in the small things that they rely on.
+//! Accounts over the client API, through the router without a socket: requests as SDKs send them, and the details of answers
+//! that SDKs rely on.
 
 use aether_api::client::{ApiKeys, ClientApi, RateSettings, RequestRates, router};
 use aether_api::{PeerAddress, TrustedProxies};
@@ -31,10 +31,10 @@ use tower::ServiceExt;
 const NOW: i64 = 1_800_000_000_000;
 const BASIC: &str = "Basic ZGVmYXVsdGtleTo=";
 
-/// A provider for whom a token is the user's id, unless it is `wrong`.
-struct Trusting(&'static str);
+/// An identity provider that accepts every token as the user's id, except `wrong`.
+struct TrustingProvider(&'static str);
 
-impl Provider for Trusting {
+impl Provider for TrustingProvider {
     fn name(&self) -> &str {
         self.0
     }
@@ -53,7 +53,7 @@ impl Provider for Trusting {
     }
 }
 
-/// Writes the body of a request that says who someone is.
+/// Creates the body of a sign-in request.
 type BodyOf<'a> = &'a dyn Fn(&str) -> Value;
 
 struct World {
@@ -63,7 +63,7 @@ struct World {
     folder: PathBuf,
 }
 
-/// What came back.
+/// Answer of the API.
 #[derive(Debug)]
 struct Answer {
     status: StatusCode,
@@ -76,7 +76,7 @@ impl World {
         World::with(ServicesExtensions::default()).await
     }
 
-    /// With what a game adds.
+    /// Creates a world with extensions of the services.
     async fn with(extensions: ServicesExtensions) -> World {
         let registry = Registry::new();
         let store = aether_testkit_store::memory().open().await;
@@ -114,7 +114,7 @@ impl World {
             "example",
         ];
         for name in names {
-            services.accounts = services.accounts.with_provider(Trusting(name));
+            services.accounts = services.accounts.with_provider(TrustingProvider(name));
         }
         let services = Arc::new(services);
         let keys = ApiKeys { server: "defaultkey".to_owned() };
@@ -123,7 +123,7 @@ impl World {
         World { router: router(desk), services, tokens, folder }
     }
 
-    /// A request as clients make it, from an address of the test's choice.
+    /// Sends a request from an address.
     async fn ask_from(&self, address: &str, asked: (Method, &str), authorization: &str, body: Value) -> Answer {
         let (method, path) = asked;
         let socket: SocketAddr = address.parse().expect("it is an address");
@@ -145,12 +145,12 @@ impl World {
         self.ask_from("198.51.100.7:4000", (method, path), authorization, body).await
     }
 
-    /// Signs in as nobody yet, with the server key.
+    /// Sends a request with the server key.
     async fn post(&self, path: &str, body: Value) -> Answer {
         self.ask(Method::POST, path, BASIC, body).await
     }
 
-    /// Signs in; the authorization of the session.
+    /// Signs in. Returns the authorization header of the session.
     async fn session(&self, path: &str, body: Value) -> String {
         let answer = self.post(path, body).await;
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -167,7 +167,7 @@ impl World {
         answer.body
     }
 
-    /// The code that the webhook is told.
+    /// Returns the code in the webhook message of a topic.
     async fn code(&self, topic: &str) -> String {
         let operation = |transaction: &mut Transaction<'_>| {
             let messages = outbox::claim(transaction, i64::MAX - 1, i64::MAX, 100)?;
@@ -175,9 +175,9 @@ impl World {
             Ok::<_, StoreError>(messages)
         };
         let messages = self.services.store.write(operation).await.expect("the outbox can be read");
-        let message = messages.iter().find(|message| message.topic == topic).expect("it is told");
-        let told: Value = serde_json::from_str(&message.payload).expect("the value is JSON");
-        told["code"].as_str().expect("there is a code").to_owned()
+        let message = messages.iter().find(|message| message.topic == topic).expect("the webhook message is queued");
+        let payload: Value = serde_json::from_str(&message.payload).expect("the value is JSON");
+        payload["code"].as_str().expect("there is a code").to_owned()
     }
 }
 
@@ -189,7 +189,7 @@ impl Drop for World {
 
 impl Answer {
     #[track_caller]
-    fn assert_refused(&self, status: u16, code: u8, message: &str) {
+    fn assert_error(&self, status: u16, code: u8, message: &str) {
         assert_eq!(self.status, status, "{self:?}");
         assert_eq!(self.body, json!({ "code": code, "message": message }));
     }
@@ -206,7 +206,7 @@ fn claims(token: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_device_signs_in_as_the_sdk_does_it() {
+async fn a_device_signs_in() {
     let world = World::new().await;
     let path = "/v2/account/authenticate/device?create=true&username=alice&";
     let body = json!({ "id": "device-id-0001", "vars": { "k": "v" } });
@@ -218,34 +218,34 @@ async fn a_device_signs_in_as_the_sdk_does_it() {
     assert!(first.body["refresh_token"].is_string());
     let again = world.post(path, body).await;
     assert_eq!(again.status, 200);
-    assert!(again.body.get("created").is_none(), "what is false is left out");
+    assert!(again.body.get("created").is_none(), "false values are omitted");
     let unasked = world.post("/v2/account/authenticate/device?create=false", json!({ "id": "device-id-0002" })).await;
-    unasked.assert_refused(404, 5, "User account not found.");
+    unasked.assert_error(404, 5, "User account not found.");
     let taken = world.post(path, json!({ "id": "device-id-0003" })).await;
-    taken.assert_refused(409, 6, "Username is already in use.");
+    taken.assert_error(409, 6, "Username is already in use.");
     let short = world.post("/v2/account/authenticate/device", json!({ "id": "short" })).await;
     assert_eq!((short.status, &short.body["code"]), (StatusCode::BAD_REQUEST, &json!(3)));
     let empty = world.post("/v2/account/authenticate/device", Value::Null).await;
-    empty.assert_refused(400, 3, "Device ID is required.");
+    empty.assert_error(400, 3, "Device ID is required.");
 }
 
 #[tokio::test]
-async fn without_the_server_key_nobody_signs_in() {
+async fn signing_in_requires_the_server_key() {
     let world = World::new().await;
     let wrong = format!("Basic {}", STANDARD.encode("another:"));
     for path in ["device", "email", "custom", "steam", "external/example"] {
         let path = format!("/v2/account/authenticate/{path}");
         let answer = world.ask(Method::POST, &path, &wrong, json!({ "id": "device-id-0001" })).await;
-        answer.assert_refused(401, 16, "Server key invalid");
+        answer.assert_error(401, 16, "Server key invalid");
         assert_eq!(answer.headers[header::WWW_AUTHENTICATE], "Server key invalid");
     }
     for path in ["/v2/account/password/reset", "/v2/account/password/confirm", "/v2/account/email/verify/confirm"] {
-        world.ask(Method::POST, path, &wrong, json!({})).await.assert_refused(401, 16, "Server key invalid");
+        world.ask(Method::POST, path, &wrong, json!({})).await.assert_error(401, 16, "Server key invalid");
     }
 }
 
 #[tokio::test]
-async fn an_email_address_and_a_password_sign_in_and_a_username_does_too() {
+async fn email_or_username_with_password_sign_in() {
     let world = World::new().await;
     let email = "/v2/account/authenticate/email";
     let body = json!({ "email": "A@Example.com", "password": "password1" });
@@ -257,7 +257,7 @@ async fn an_email_address_and_a_password_sign_in_and_a_username_does_too() {
         json!({ "email": "a@example.com", "password": "password2" }),
         json!({ "email": "nobody@example.com", "password": "password2" }),
     ] {
-        world.post(&format!("{email}?create=false"), body).await.assert_refused(401, 16, "Invalid credentials.");
+        world.post(&format!("{email}?create=false"), body).await.assert_error(401, 16, "Invalid credentials.");
     }
     let long = json!({ "email": "a@example.com", "password": "x".repeat(1_048_576) });
     assert_eq!(world.post(email, long).await.status, 400);
@@ -316,16 +316,16 @@ async fn every_provider_of_the_protocol_signs_in_links_and_unlinks() {
         assert_eq!((unlinked.status, unlinked.body), (StatusCode::OK, json!({})), "{name}");
     }
     let wrong = world.post("/v2/account/authenticate/google", token("wrong")).await;
-    wrong.assert_refused(401, 16, "It is wrong.");
+    wrong.assert_error(401, 16, "It is wrong.");
     let unknown = world.post("/v2/account/authenticate/external/unknown", token("one")).await;
     assert_eq!((unknown.status, &unknown.body["code"]), (StatusCode::BAD_REQUEST, &json!(9)));
     let unasked = world.post("/v2/account/authenticate/external/example?create=false", token("new")).await;
-    unasked.assert_refused(404, 5, "User account not found.");
+    unasked.assert_error(404, 5, "User account not found.");
     assert_eq!(world.post("/v2/account/authenticate/external/example?create=maybe", token("new")).await.status, 400);
 }
 
 #[tokio::test]
-async fn ways_are_linked_and_unlinked_and_the_last_stays() {
+async fn sign_in_methods_are_linked_and_unlinked_except_the_last() {
     let world = World::new().await;
     let session = world.device("device-id-0001").await;
     let ways = [
@@ -347,7 +347,7 @@ async fn ways_are_linked_and_unlinked_and_the_last_stays() {
     let body = json!({ "id": "device-id-0001" });
     let last = world.ask(Method::POST, "/v2/account/unlink/device", &session, body).await;
     let sentence = "Cannot unlink last account identifier. Check profile exists and is not last link.";
-    last.assert_refused(403, 7, sentence);
+    last.assert_error(403, 7, sentence);
 }
 
 #[tokio::test]
@@ -374,11 +374,11 @@ async fn an_account_is_read_changed_and_deleted_by_its_owner() {
     assert!(user.get("location").is_none());
     let metadata = world.ask(Method::PUT, "/v2/account", &session, json!({ "metadata": "{\"a\":1}" })).await;
     assert_eq!(metadata.status, 200);
-    assert_eq!(world.account(&session).await["user"]["metadata"], "{}", "a client does not set it");
+    assert_eq!(world.account(&session).await["user"]["metadata"], "{}", "clients cannot set it");
     let deleted = world.ask(Method::DELETE, "/v2/account", &session, Value::Null).await;
     assert_eq!((deleted.status, deleted.body), (StatusCode::OK, json!({})));
     let gone = world.ask(Method::GET, "/v2/account", &session, Value::Null).await;
-    gone.assert_refused(401, 16, "Auth token invalid");
+    gone.assert_error(401, 16, "Auth token invalid");
 }
 
 #[tokio::test]
@@ -404,7 +404,7 @@ async fn users_are_found_by_repeated_names_in_the_query() {
 }
 
 #[tokio::test]
-async fn a_lost_password_is_replaced_by_a_code_and_ends_sessions() {
+async fn a_password_is_reset_by_a_code_and_ends_sessions() {
     let world = World::new().await;
     let email = "/v2/account/authenticate/email";
     let old = json!({ "email": "a@example.com", "password": "password1" });
@@ -419,7 +419,7 @@ async fn a_lost_password_is_replaced_by_a_code_and_ends_sessions() {
     let again = world.post("/v2/account/password/confirm", confirm).await;
     assert_eq!((again.status, &again.body["code"]), (StatusCode::BAD_REQUEST, &json!(3)));
     let ended = world.ask(Method::GET, "/v2/account", &session, Value::Null).await;
-    ended.assert_refused(401, 16, "Auth token invalid");
+    ended.assert_error(401, 16, "Auth token invalid");
     assert_eq!(world.post(email, old).await.status, 401);
     let new = world.post(email, json!({ "email": "a@example.com", "password": "password2" })).await;
     assert_eq!(new.status, 200);
@@ -441,7 +441,7 @@ async fn an_email_address_is_confirmed_by_a_code() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_400_and_never_worse() {
+async fn invalid_messages_are_400() {
     let world = World::new().await;
     let session = world.device("device-id-0001").await;
     let paths = [
@@ -466,7 +466,7 @@ async fn what_is_no_message_is_400_and_never_worse() {
 }
 
 #[tokio::test]
-async fn an_address_that_guesses_is_closed_and_another_is_not() {
+async fn an_address_with_many_failed_sign_ins_is_blocked() {
     let world = World::new().await;
     world.session("/v2/account/authenticate/email", json!({ "email": "a@example.com", "password": "password1" })).await;
     let path = "/v2/account/authenticate/email?create=false";
@@ -480,7 +480,7 @@ async fn an_address_that_guesses_is_closed_and_another_is_not() {
 }
 
 #[tokio::test]
-async fn variables_that_a_session_cannot_carry_are_refused_before_there_is_an_account() {
+async fn variables_beyond_the_limits_of_a_session_are_rejected_before_the_account_is_created() {
     let world = World::new().await;
     for (path, mut body) in [
         ("/v2/account/authenticate/device", json!({ "id": "device-id-0001" })),
@@ -491,12 +491,12 @@ async fn variables_that_a_session_cannot_carry_are_refused_before_there_is_an_ac
         assert_eq!((refused.status, &refused.body["code"]), (StatusCode::BAD_REQUEST, &json!(3)), "{path}");
         body["vars"] = json!({});
         let unasked = world.post(&format!("{path}?create=false"), body).await;
-        unasked.assert_refused(404, 5, "User account not found.");
+        unasked.assert_error(404, 5, "User account not found.");
     }
 }
 
 #[tokio::test]
-async fn a_guest_is_told_to_sign_in() {
+async fn a_guest_has_to_sign_in() {
     let world = World::new().await;
     let claims = || Claims::new(uuid::Uuid::new_v4(), "guest-1", (NOW / 1_000) as u64, 900).of_guest();
     for claims in [claims(), claims().with_role(Role::Developer)] {
@@ -504,12 +504,12 @@ async fn a_guest_is_told_to_sign_in() {
         let sentence = "Guests and development tokens have no account here. Sign in first.";
         for (method, path) in [(Method::GET, "/v2/account"), (Method::PUT, "/v2/storage"), (Method::GET, "/v2/profile")]
         {
-            world.ask(method, path, &guest, Value::Null).await.assert_refused(401, 16, sentence);
+            world.ask(method, path, &guest, Value::Null).await.assert_error(401, 16, sentence);
         }
     }
 }
 
-/// Notes that an operation was about to run, and that it ran.
+/// Adds hooks that note the start and the end of an operation.
 fn note<O: Operation>(hooks: &mut Hooks, noted: &Arc<Mutex<Vec<String>>>) {
     let before = Arc::clone(noted);
     hooks.before::<O, _>(move |_, request| {
@@ -524,7 +524,7 @@ fn note<O: Operation>(hooks: &mut Hooks, noted: &Arc<Mutex<Vec<String>>>) {
 }
 
 #[tokio::test]
-async fn hooks_run_around_what_the_protocol_has_nothing_of() {
+async fn hooks_run_for_extensions_of_the_protocol() {
     let noted: Arc<Mutex<Vec<String>>> = Arc::default();
     let mut hooks = Hooks::default();
     note::<AuthenticateExternal>(&mut hooks, &noted);
@@ -535,7 +535,7 @@ async fn hooks_run_around_what_the_protocol_has_nothing_of() {
     note::<RequestEmailVerification>(&mut hooks, &noted);
     note::<VerifyEmail>(&mut hooks, &noted);
     hooks.before::<AuthenticateExternal, _>(|context, mut request| async move {
-        assert_eq!(request.provider, "example", "it stands in the path");
+        assert_eq!(request.provider, "example", "the provider is from the path");
         assert!(context.address.is_some());
         request.username = "chosen".to_owned();
         Ok(Some(request))
@@ -570,7 +570,7 @@ async fn hooks_run_around_what_the_protocol_has_nothing_of() {
 }
 
 #[tokio::test]
-async fn what_the_protocol_has_nothing_of_is_described_like_all_else() {
+async fn extensions_of_the_protocol_are_described() {
     let world = World::new().await;
     let document = world.ask(Method::GET, "/openapi.json", BASIC, Value::Null).await.body;
     let sign_in = &document["paths"]["/v2/account/authenticate/external/{provider}"]["post"];

@@ -1,4 +1,4 @@
-//! All operations: each is in the table, has a route, and is called by its name.
+//! All operations: each is in the call table, has a route, and can be called by name.
 
 use crate::world::World;
 use aether_messages::operation::NAMES;
@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Operations of the protocol that no service has yet, and the one that tells that the process answers.
+/// Operations of the protocol that are not implemented yet, and the health check.
 const NOT_IN_TABLE: [&str; 33] = [
     "Healthcheck",
     "ListFriends",
@@ -73,7 +73,7 @@ async fn body_routes(world: &World) -> BTreeMap<String, (Method, String)> {
 }
 
 #[tokio::test]
-async fn every_operation_of_the_protocol_is_in_the_table_or_known_to_be_missing() {
+async fn every_operation_of_the_protocol_is_in_the_call_table_or_listed_as_missing() {
     let world = World::new(|_| {}).await;
     let names = names(&world);
     for name in NAMES {
@@ -84,13 +84,13 @@ async fn every_operation_of_the_protocol_is_in_the_table_or_known_to_be_missing(
 }
 
 #[tokio::test]
-async fn every_operation_is_called_by_its_name() {
+async fn every_operation_can_be_called_by_name() {
     let world = World::new(|_| {}).await;
     for name in names(&world) {
         let context = world.context(&world.player().await);
         let outcome = world.services().call_json(name, &context, json!({})).await;
         let more = json!({ "a_field_that_no_message_has": [1, { "x": null }] });
-        // Some end the account, so the second call is someone else's.
+        // Some operations delete the account, so the second call is by another user.
         let context = world.context(&world.player().await);
         let ignored = world.services().call_json(name, &context, more).await;
         for outcome in [&outcome, &ignored] {
@@ -107,7 +107,7 @@ async fn every_operation_is_called_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_bad_value_is_refused_by_name_as_it_is_over_http() {
+async fn an_invalid_value_is_the_same_error_by_name_and_over_http() {
     let world = World::new(|_| {}).await;
     let (player, routes) = (world.player().await, body_routes(&world).await);
     assert!(routes.len() > 30, "{}", routes.len());
@@ -116,7 +116,7 @@ async fn a_bad_value_is_refused_by_name_as_it_is_over_http() {
         let context = world.context(&player);
         for bad in [json!([]), json!("text"), json!(5), json!(true), Value::Null] {
             let outcome = world.services().call_json(operation.name, &context, bad.clone()).await;
-            // A message of our own may also be read from a list of its fields, by name as over HTTP.
+            // Extension messages can also be read from a list of their fields, by name and over HTTP.
             if !bad.is_array() || operation.request.starts_with("nakama.") {
                 let code = outcome.as_ref().err().map(|error| error.code);
                 assert_eq!(code, Some(GrpcCode::InvalidArgument), "{} {bad}: {outcome:?}", operation.name);
@@ -131,7 +131,7 @@ async fn a_bad_value_is_refused_by_name_as_it_is_over_http() {
             let body: Value = serde_json::from_slice(&body).expect("every answer is JSON");
             assert_eq!(body["code"], error.code as u8, "{} {bad}: {body}", operation.name);
             let sentence = body["message"].as_str().expect("there is a message");
-            // Only text has lines and columns.
+            // Only JSON text has lines and columns.
             let expected = error.message.trim_end_matches('.');
             assert!(sentence.starts_with(expected), "{}: {sentence:?} and {expected:?}", operation.name);
         }
@@ -139,7 +139,7 @@ async fn a_bad_value_is_refused_by_name_as_it_is_over_http() {
 }
 
 #[tokio::test]
-async fn a_field_of_the_wrong_type_is_refused_by_name_as_it_is_over_http() {
+async fn a_field_of_the_wrong_type_is_the_same_error_by_name_and_over_http() {
     let world = World::new(|_| {}).await;
     let (player, routes) = (world.player().await, body_routes(&world).await);
     let (_, document) = world.ask(None, Method::GET, "/openapi.json", "").await;
@@ -166,7 +166,7 @@ async fn a_field_of_the_wrong_type_is_refused_by_name_as_it_is_over_http() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_none_is_told_from_one_that_is_not_served() {
+async fn an_unknown_name_differs_from_an_unimplemented_operation() {
     let world = World::new(|_| {}).await;
     let context = world.context(&world.player().await);
     let call = async |name: &str| world.services().call_json(name, &context, json!({})).await.expect_err("it is none");

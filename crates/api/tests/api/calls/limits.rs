@@ -1,4 +1,4 @@
-//! Limits of what is registered and called by name.
+//! Limits of registrations and of calls by name.
 
 use crate::world::World;
 use aether_services::calls::{
@@ -14,7 +14,7 @@ fn add(functions: &mut Functions, name: &str) -> Result<(), ServiceError> {
 }
 
 #[tokio::test]
-async fn names_are_neither_empty_nor_too_long_nor_taken() {
+async fn empty_long_and_duplicate_names_are_rejected() {
     let mut functions = Functions::default();
     let longest = "x".repeat(FUNCTION_NAME_BYTES_MAX);
     add(&mut functions, &longest).expect("it is within the limit");
@@ -39,7 +39,7 @@ async fn names_are_neither_empty_nor_too_long_nor_taken() {
 }
 
 #[tokio::test]
-async fn functions_are_limited_in_one_module_and_in_all_together() {
+async fn functions_are_limited_per_module_and_in_total() {
     let full = || {
         let mut functions = Functions::default();
         for number in 0..FUNCTIONS_MAX {
@@ -69,7 +69,7 @@ impl MatchType for Named {
 }
 
 #[tokio::test]
-async fn match_types_are_limited_in_one_module_and_in_all_together() {
+async fn match_types_are_limited_per_module_and_in_total() {
     let full = || {
         let mut match_types = MatchTypes::default();
         for number in 0..MATCH_TYPES_MAX {

@@ -1,4 +1,4 @@
-//! One operation by its type, by its name and over HTTP.
+//! One operation called by type, by name and over HTTP.
 
 use crate::world::{ApiParts, World};
 use aether_messages::api::{ReadStorageObjectId, ReadStorageObjectsRequest};
@@ -16,7 +16,7 @@ fn taken(noted: &Noted) -> Vec<String> {
     std::mem::take(&mut *noted.lock().expect("the lock is not poisoned"))
 }
 
-/// A module with a hook of each kind around reading, of which each notes its turn.
+/// Creates a module with a hook of each kind for reads; each hook notes its call.
 fn module(noted: &Noted) -> Module {
     let mut module = Module::default();
     let note = |name: &'static str| {
@@ -31,7 +31,7 @@ fn module(noted: &Noted) -> Module {
     });
     let named = module.hooks.before_named("ReadStorageObjects", move |context, mut request: Value| {
         second();
-        assert!(context.caller.user().is_some(), "a hook knows who asks");
+        assert!(context.caller.user().is_some(), "a hook gets the caller");
         async move {
             request["object_ids"][0]["key"] = json!("one");
             Ok(Some(request))
@@ -61,7 +61,7 @@ async fn an_operation_is_the_same_by_type_by_name_and_over_http() {
     services.calls.replace("test", module(&noted)).expect("the module is valid");
     let write = json!({ "objects": [{ "collection": "saves", "key": "one", "value": "{\"level\":3}" }] });
     services.call_json("WriteStorageObjects", &context, write).await.expect("it is written");
-    // The hook by name mends the key.
+    // The hook by name corrects the key.
     let id = ReadStorageObjectId { collection: "saves".into(), key: "other".into(), user_id: player.id.to_string() };
     let request = ReadStorageObjectsRequest { object_ids: vec![id] };
     let json = serde_json::to_value(&request).expect("the value is JSON");
@@ -82,7 +82,7 @@ async fn an_operation_is_the_same_by_type_by_name_and_over_http() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_the_same_and_counted_the_same() {
+async fn an_error_is_the_same_and_counted_the_same() {
     let registry = Registry::new();
     let world = World::with_parts(|_| {}, ApiParts { registry: registry.clone(), ..ApiParts::default() }).await;
     let player = world.player().await;
@@ -116,7 +116,7 @@ async fn a_refusal_is_the_same_and_counted_the_same() {
 }
 
 #[tokio::test]
-async fn a_hook_that_makes_no_request_of_a_request_is_a_defect_of_the_server() {
+async fn a_hook_that_returns_an_invalid_request_is_an_internal_error() {
     let world = World::new(|_| {}).await;
     let player = world.player().await;
     let mut module = Module::default();
@@ -128,7 +128,7 @@ async fn a_hook_that_makes_no_request_of_a_request_is_a_defect_of_the_server() {
 }
 
 #[tokio::test]
-async fn who_may_call_is_the_same_by_name() {
+async fn access_is_the_same_by_name() {
     let world = World::new(|_| {}).await;
     let stranger = Arc::new(CallContext::from_address(aether_services::Caller::Anonymous, [127, 0, 0, 1].into()));
     let refused = world.services().call_json("GetUsers", &stranger, json!({})).await.expect_err("they are nobody");

@@ -1,4 +1,4 @@
-//! Leaderboards and profiles over HTTP, through the router and without a socket.
+//! Leaderboards and profiles through the router, without a socket.
 
 mod profiles;
 mod records;

@@ -15,7 +15,7 @@ fn default_profile() -> Value {
 }
 
 #[tokio::test]
-async fn profiles_are_listed_made_changed_selected_and_deleted() {
+async fn profiles_are_listed_created_changed_selected_and_deleted() {
     let world = World::new(|_| {}).await;
     let player = world.player().await;
     let ask = async |method: Method, path: &str, body: Value| {
@@ -46,7 +46,7 @@ async fn profiles_are_listed_made_changed_selected_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_refused_with_its_code() {
+async fn invalid_requests_are_rejected_with_a_code() {
     let world = World::new(|_| {}).await;
     let player = world.player().await;
     let cases = [
@@ -72,7 +72,7 @@ async fn what_is_wrong_is_refused_with_its_code() {
 }
 
 #[tokio::test]
-async fn profiles_are_each_user_s_own() {
+async fn profiles_belong_to_one_user() {
     let world = World::new(|_| {}).await;
     let (one, other) = (world.player().await, world.player().await);
     world.ask(Some(&one), Method::POST, "/v2/profile", r#"{"id":"mage","name":"a"}"#).await;
@@ -83,11 +83,11 @@ async fn profiles_are_each_user_s_own() {
     assert_ne!(one.id, other.id);
 }
 
-/// Notes that an operation was about to run, and that it ran.
+/// Adds hooks that note the start and the end of an operation.
 fn note<O: Operation>(hooks: &mut Hooks, noted: &Arc<Mutex<Vec<String>>>) {
     let (before, after) = (Arc::clone(noted), Arc::clone(noted));
     hooks.before::<O, _>(move |context, request| {
-        assert!(context.caller.user().is_some(), "a hook knows who asks");
+        assert!(context.caller.user().is_some(), "a hook gets the caller");
         before.lock().expect("the lock is not poisoned").push(format!("before {}", O::NAME));
         async { Ok(Some(request)) }
     });
@@ -98,7 +98,7 @@ fn note<O: Operation>(hooks: &mut Hooks, noted: &Arc<Mutex<Vec<String>>>) {
 }
 
 #[tokio::test]
-async fn hooks_run_around_profiles_and_may_change_or_refuse() {
+async fn hooks_of_profiles_can_change_and_reject_requests() {
     let noted: Arc<Mutex<Vec<String>>> = Arc::default();
     let world = World::new(|services| {
         let hooks = &mut services.hooks;
@@ -112,7 +112,7 @@ async fn hooks_run_around_profiles_and_may_change_or_refuse() {
             Ok(Some(request))
         });
         hooks.before::<UpdateProfile, _>(|_, request: UpdateProfileRequest| async move {
-            assert_eq!(request.id, "mage", "it stands in the path");
+            assert_eq!(request.id, "mage", "the id is from the path");
             match request.profile.as_ref().is_some_and(|fields| fields.data.is_some()) {
                 true => Err(ServiceError::new(GrpcCode::PermissionDenied, "Levels are earned.")),
                 false => Ok(Some(request)),
@@ -138,7 +138,7 @@ async fn hooks_run_around_profiles_and_may_change_or_refuse() {
 }
 
 #[tokio::test]
-async fn data_is_kept_as_it_was_written_but_not_nested_without_end() {
+async fn data_is_stored_unchanged_up_to_a_depth() {
     let world = World::new(|_| {}).await;
     let player = world.player().await;
     let deep = |levels: usize| format!("{}{}", r#"{"a":"#.repeat(levels - 1) + "{}", "}".repeat(levels - 1));

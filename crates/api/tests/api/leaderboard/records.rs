@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 const TIME: &str = "2023-11-14T22:13:20Z";
 
-/// A server with these boards.
+/// Creates a world with these leaderboards.
 async fn world(definitions: &[Definition]) -> World {
     let mut found: Option<Arc<Leaderboards>> = None;
     let world = World::new(|services| found = Some(Arc::clone(&services.leaderboards))).await;
@@ -26,7 +26,7 @@ async fn get(world: &World, player: &Player, path: &str) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_record_is_written_and_shown_as_clients_know_it() {
+async fn a_record_is_written_and_listed() {
     assert_eq!(NOW, 1_700_000_000_000);
     let world = world(&[Definition::new("lb1")]).await;
     let player = world.player().await;
@@ -50,7 +50,7 @@ async fn a_record_is_written_and_shown_as_clients_know_it() {
 }
 
 #[tokio::test]
-async fn numbers_may_be_numbers_and_operators_are_numbers_or_names() {
+async fn scores_are_numbers_or_text_and_operators_are_numbers_or_names() {
     let world = world(&[Definition { operator: Operator::Set, ..Definition::new("lb1") }]).await;
     let player = world.player().await;
     let steps = [
@@ -65,11 +65,11 @@ async fn numbers_may_be_numbers_and_operators_are_numbers_or_names() {
         assert_eq!((status, record["score"].as_str()), (200, Some(score)), "{body}");
     }
     let (_, zero) = write(&world, &player, "lb1", &json!({})).await;
-    assert_eq!(zero.get("score"), None, "what is zero is left out");
+    assert_eq!(zero.get("score"), None, "zero values are omitted");
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_refused_with_its_code() {
+async fn invalid_requests_are_rejected_with_a_code() {
     let strict = Definition { authoritative: true, ..Definition::new("strict") };
     let world = world(&[Definition::new("lb1"), strict]).await;
     let player = world.player().await;
@@ -103,7 +103,7 @@ async fn what_is_wrong_is_refused_with_its_code() {
 }
 
 #[tokio::test]
-async fn pages_owners_and_neighbours_are_asked_for_in_the_address() {
+async fn pages_owners_and_neighbours_are_listed_by_query() {
     let world = world(&[Definition { order: RankOrder::Ascending, ..Definition::new("race") }]).await;
     let mut players = Vec::new();
     for score in 1..=6 {
@@ -116,13 +116,13 @@ async fn pages_owners_and_neighbours_are_asked_for_in_the_address() {
         records.iter().map(|record| record["score"].as_str().unwrap_or("").to_owned()).collect()
     };
     let first = &players[0];
-    let (_, nothing_said) = get(&world, first, "/v2/leaderboard/race").await;
-    assert_eq!(scores(&nothing_said, "records"), ["1"], "one record where nothing is said");
+    let (_, by_default) = get(&world, first, "/v2/leaderboard/race").await;
+    assert_eq!(scores(&by_default, "records"), ["1"], "one record by default");
 
     let owners = format!("owner_ids={}&owner_ids={}&", players[4].id, players[2].id);
     let (_, both) = get(&world, first, &format!("/v2/leaderboard/race?{owners}limit=2&expiry=0&")).await;
     assert_eq!(scores(&both, "records"), ["1", "2"]);
-    assert_eq!(scores(&both, "owner_records"), ["5", "3"], "in the order in which they are asked for");
+    assert_eq!(scores(&both, "owner_records"), ["5", "3"], "in the order of the request");
     assert_eq!(both["rank_count"], "6");
     let (_, alone) = get(&world, first, &format!("/v2/leaderboard/race?ownerIds={}&", players[4].id)).await;
     assert_eq!((scores(&alone, "records").len(), scores(&alone, "owner_records")), (0, vec!["5".to_owned()]));
@@ -149,7 +149,7 @@ async fn pages_owners_and_neighbours_are_asked_for_in_the_address() {
 }
 
 #[tokio::test]
-async fn a_record_of_a_board_with_resets_says_when_it_ends() {
+async fn a_record_of_a_resetting_leaderboard_has_an_expiry_time() {
     let world = world(&[Definition { reset_schedule: "0 0 * * *".to_owned(), ..Definition::new("daily") }]).await;
     let player = world.player().await;
     let (_, record) = write(&world, &player, "daily", &json!({ "score": 1 })).await;

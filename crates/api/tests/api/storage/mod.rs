@@ -1,4 +1,4 @@
-//! Stored objects and purchases over HTTP, through the router and without a socket.
+//! Stored objects and purchases through the router, without a socket.
 
 mod objects;
 mod purchases;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 const TIME: &str = "2023-11-14T22:13:20Z";
 
 #[tokio::test]
-async fn objects_are_written_read_listed_and_removed_as_clients_do_it() {
+async fn objects_are_written_read_listed_and_deleted() {
     let world = World::new(|_| {}).await;
     let player = world.player().await;
     assert_eq!(NOW, 1_700_000_000_000);
@@ -47,7 +47,7 @@ async fn objects_are_written_read_listed_and_removed_as_clients_do_it() {
 }
 
 #[tokio::test]
-async fn permissions_default_to_the_owner_and_zero_is_said() {
+async fn permissions_default_to_the_owner_and_zero_is_explicit() {
     let world = World::new(|_| {}).await;
     let player = world.player().await;
     let body = r#"{"objects":[{"collection":"saves","key":"a","value":"{}"},{"collection":"saves","key":"b","value":"{}","permissionRead":1,"permissionWrite":0}]}"#;
@@ -65,7 +65,7 @@ async fn permissions_default_to_the_owner_and_zero_is_said() {
 }
 
 #[tokio::test]
-async fn a_list_shows_one_object_unless_more_are_asked_for_and_goes_on_by_its_cursor() {
+async fn a_list_has_one_object_by_default_and_continues_with_its_cursor() {
     let world = World::new(|_| {}).await;
     let player = world.player().await;
     let objects: Vec<_> =
@@ -92,7 +92,7 @@ async fn a_list_shows_one_object_unless_more_are_asked_for_and_goes_on_by_its_cu
 }
 
 #[tokio::test]
-async fn nobody_reaches_what_is_not_theirs() {
+async fn users_cannot_access_private_objects_of_others() {
     let world = World::new(|_| {}).await;
     let (ann, ben) = (world.player().await, world.player().await);
     let body = r#"{"objects":[{"collection":"saves","key":"own","value":"{}"},{"collection":"saves","key":"public","value":"{}","permission_read":2}]}"#;
@@ -103,7 +103,7 @@ async fn nobody_reaches_what_is_not_theirs() {
     let read = world.ask(Some(&ben), Method::POST, "/v2/storage", &ids).await.1;
     assert_eq!(read["objects"].as_array().map(Vec::len), Some(1));
     assert_eq!(read["objects"][0]["key"], "public");
-    // What a client removes is its own, whatever it names.
+    // A client deletes only its own objects, whatever user it names.
     assert_eq!(world.ask(Some(&ben), Method::PUT, "/v2/storage/delete", &ids).await.0, 200);
     assert_eq!(
         world.ask(Some(&ann), Method::POST, "/v2/storage", &ids).await.1["objects"].as_array().map(Vec::len),
@@ -135,7 +135,7 @@ async fn objects_of_the_server_are_read_without_a_user() {
 }
 
 #[tokio::test]
-async fn wrong_requests_are_told_what_is_wrong() {
+async fn invalid_requests_get_a_message() {
     let world = World::new(|_| {}).await;
     let player = world.player().await;
     let object = |name: &str, value: Value| {

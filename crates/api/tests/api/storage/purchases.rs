@@ -5,7 +5,7 @@ use aether_services::purchase::{
 use http::Method;
 use serde_json::json;
 
-/// A shop whose receipts say what was bought.
+/// A shop whose receipts contain the purchase.
 struct Market(Shop);
 
 impl PurchaseProvider for Market {
@@ -49,7 +49,7 @@ async fn world() -> World {
 }
 
 #[tokio::test]
-async fn a_purchase_of_each_shop_is_validated_and_kept() {
+async fn a_purchase_of_each_shop_is_validated_and_stored() {
     let world = world().await;
     let (ann, ben) = (world.player().await, world.player().await);
     let cases = [
@@ -81,7 +81,7 @@ async fn a_purchase_of_each_shop_is_validated_and_kept() {
 }
 
 #[tokio::test]
-async fn what_is_not_to_be_kept_may_be_validated_by_anyone() {
+async fn a_purchase_that_is_not_stored_can_be_validated_by_any_user() {
     let world = world().await;
     let (ann, ben) = (world.player().await, world.player().await);
     for player in [&ann, &ben, &ann] {
@@ -122,7 +122,7 @@ async fn subscriptions_are_validated_listed_and_found() {
 }
 
 #[tokio::test]
-async fn a_shop_that_is_not_configured_is_said_to_be_so() {
+async fn a_shop_that_is_not_configured_is_an_error() {
     let world = World::new(|_| {}).await;
     let player = world.player().await;
     let refused =
