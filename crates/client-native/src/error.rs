@@ -93,8 +93,8 @@ impl Display for ConnectionError {
             Self::Connection(kind) => write!(formatter, "the connection failed: {kind}"),
             Self::Untrusted(text) => write!(
                 formatter,
-                "the server's certificate is not trusted ({text}); for a server of your own, add the certificate to the \
-                 trust store"
+                "the server's certificate is not trusted ({text}); for a server of your own, add it to the trust \
+                 store"
             ),
             Self::Refused(error) => error.fmt(formatter),
             Self::WebTransport(text) => write!(formatter, "WebTransport failed: {text}"),
