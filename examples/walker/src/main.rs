@@ -3,7 +3,7 @@
 //! `cargo run -- http://127.0.0.1:7350 10`
 
 use aether::prelude::*;
-use aether_outpost_client::{Drawn, Outpost};
+use aether_outpost_client::{Drawn, OutpostClient};
 use aether_outpost_rules::Controls;
 use std::error::Error;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
     let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
     let core =
-        Client::new(Outpost::default(), ClientSettings::default(), JoinOptions { token: None, room: Some(room) });
+        Client::new(OutpostClient::default(), ClientSettings::default(), JoinOptions { token: None, room: Some(room) });
     let settings = NativeClientSettings { tokens: TokenSource::guest(), ..NativeClientSettings::default() };
     let mut client = NativeClient::new(core, Connector::new(&address.parse()?), settings)?;
 
@@ -45,7 +45,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// Runs frames until the player has an entity.
-fn join(client: &mut NativeClient<Outpost>) -> Result<(), Box<dyn Error>> {
+fn join(client: &mut NativeClient<OutpostClient>) -> Result<(), Box<dyn Error>> {
     let started_at = Instant::now();
     while client.client().own_state().is_none() {
         client.frame();
@@ -61,7 +61,7 @@ fn join(client: &mut NativeClient<Outpost>) -> Result<(), Box<dyn Error>> {
 }
 
 /// Walks in squares. The loop never waits for the network.
-fn walk(client: &mut NativeClient<Outpost>, length: Duration) {
+fn walk(client: &mut NativeClient<OutpostClient>, length: Duration) {
     let started_at = Instant::now();
     let mut side_before = u128::MAX;
     while started_at.elapsed() < length && !matches!(client.client().phase(), ClientPhase::Closed(_)) {
@@ -79,7 +79,7 @@ fn walk(client: &mut NativeClient<Outpost>, length: Duration) {
 }
 
 /// Prints the events since the last frame.
-fn print_events(client: &mut NativeClient<Outpost>) {
+fn print_events(client: &mut NativeClient<OutpostClient>) {
     let transport = client.transport().map_or("nothing", |transport| transport.name());
     for event in client.client_mut().events() {
         match event {
@@ -95,13 +95,13 @@ fn print_events(client: &mut NativeClient<Outpost>) {
 }
 
 /// Prints the positions of all players, as a game would draw them.
-fn print_positions(client: &NativeClient<Outpost>) {
+fn print_positions(client: &NativeClient<OutpostClient>) {
     let Some(Drawn(own)) = client.client().own_state() else { return };
     let others: Vec<_> = client.client().remote_entities().map(|(_, Drawn(other))| other.position).collect();
     println!("at {:.1?}, sees {} players: {others:.1?}", own.position, others.len());
 }
 
-fn report(client: &NativeClient<Outpost>) {
+fn report(client: &NativeClient<OutpostClient>) {
     let stats = client.client().stats();
     println!("inputs          {}", stats.inputs);
     println!("corrections     {}, the largest {:.2}", stats.corrections, stats.correction_size_max);

@@ -7,7 +7,7 @@ use aether_replication::DeliveryOrder;
 use aether_testkit::{Conditioner, Conditions, Delivery};
 use aether_testkit_client::engine::{ConnectionEndpoint, JoinRequest, NoObserver, Room, RoomHandle};
 use aether_testkit_client::rules::{Controls, Ship, step};
-use aether_testkit_client::{Flight, settings};
+use aether_testkit_client::{FlightGame, settings};
 use aether_wire::{ClientMessage, PlayerId, Pong, SchemaHash, ServerMessage, Welcome, encode_state_packet};
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ pub fn row_of(ship: &Ship) -> Vec<f64> {
 
 /// Room with one core.
 pub struct Scene {
-    pub room: Room<Flight>,
+    pub room: Room<FlightGame>,
     pub core: ClientCore<Sandbox>,
     pub player: Option<PlayerId>,
     /// Predicted states by input number.
@@ -76,7 +76,7 @@ pub struct Scene {
 
 impl Scene {
     pub fn new(rules: Option<Sandbox>, delivery_order: DeliveryOrder, conditions: Conditions, seed: u64) -> Self {
-        let room = Room::builder(Flight::default(), settings()).seed(seed).build().expect("the settings are valid");
+        let room = Room::builder(FlightGame::default(), settings()).seed(seed).build().expect("the settings are valid");
         let handle = room.handle();
         let endpoint = handle.join(JoinRequest::default(), delivery_order).expect("the mailbox is not full");
         let mut core = ClientCore::new(rules, JoinOptions::default(), seed);

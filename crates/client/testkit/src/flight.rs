@@ -13,14 +13,14 @@ pub const SINK: &[u8] = b"sink";
 
 /// Ships moved by the sandbox's rules, one step per input.
 #[derive(Default)]
-pub struct Flight {
+pub struct FlightGame {
     /// Number of rotating things, so that a snapshot takes several packets.
     pub crowd: u32,
     /// State of each player's ship after each input on the current connection.
     pub flown: BTreeMap<PlayerId, Vec<Ship>>,
 }
 
-impl Game for Flight {
+impl Game for FlightGame {
     type Input = Controls;
 
     fn declare(schema: aether_engine::GameSchemaBuilder) -> aether_engine::GameSchemaBuilder {

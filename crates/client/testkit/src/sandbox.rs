@@ -8,9 +8,9 @@ use aether_wire::EntityId;
 
 /// Drawn ship. The world wraps around.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Drawn(pub Ship);
+pub struct DrawnShip(pub Ship);
 
-impl Interpolate for Drawn {
+impl Interpolate for DrawnShip {
     fn moved(&self, from: &Self, to: &Self, fraction: f32) -> Self {
         let mut ship = self.0.clone();
         for axis in 0..2 {
@@ -19,7 +19,7 @@ impl Interpolate for Drawn {
         }
         ship.velocity = ship.velocity.moved(&from.0.velocity, &to.0.velocity, fraction);
         ship.heading = Angle(ship.heading).moved(&Angle(from.0.heading), &Angle(to.0.heading), fraction).0;
-        Drawn(ship)
+        DrawnShip(ship)
     }
 
     fn distance(&self, other: &Self) -> f32 {
@@ -29,27 +29,27 @@ impl Interpolate for Drawn {
 }
 
 /// Client side of the sandbox.
-pub struct Sandbox;
+pub struct SandboxClient;
 
-impl Predict for Sandbox {
-    type State = Drawn;
+impl Predict for SandboxClient {
+    type State = DrawnShip;
     type Input = Controls;
 
-    fn step(&self, state: &mut Drawn, input: &Controls, seconds: f32) {
+    fn step(&self, state: &mut DrawnShip, input: &Controls, seconds: f32) {
         step(&mut state.0, *input, seconds);
     }
 
-    fn snap(&self, state: &mut Drawn) {
+    fn snap(&self, state: &mut DrawnShip) {
         state.0.snap();
     }
 
-    fn is_same(&self, a: &Drawn, b: &Drawn) -> bool {
+    fn is_same(&self, a: &DrawnShip, b: &DrawnShip) -> bool {
         a.0.position == b.0.position && a.0.velocity == b.0.velocity && a.0.heading == b.0.heading
     }
 }
 
-impl ClientGame for Sandbox {
-    type Remote = Drawn;
+impl ClientGame for SandboxClient {
+    type Remote = DrawnShip;
 
     fn declare(&self, schema: ClientSchemaBuilder) -> ClientSchemaBuilder {
         schema
@@ -65,11 +65,11 @@ impl ClientGame for Sandbox {
         input.write_full(writer);
     }
 
-    fn own_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
-        mirror.get::<Ship>(entity).cloned().map(Drawn)
+    fn own_state(&self, mirror: &Mirror, entity: EntityId) -> Option<DrawnShip> {
+        mirror.get::<Ship>(entity).cloned().map(DrawnShip)
     }
 
-    fn remote_state(&self, mirror: &Mirror, entity: EntityId) -> Option<Drawn> {
+    fn remote_state(&self, mirror: &Mirror, entity: EntityId) -> Option<DrawnShip> {
         self.own_state(mirror, entity)
     }
 }

@@ -1,6 +1,6 @@
 //! Room with clients, simulated step by step.
 
-use crate::{Drawn, Flight, Sandbox, settings, zigzag};
+use crate::{DrawnShip, FlightGame, SandboxClient, settings, zigzag};
 use aether_client::{Client, ClientSettings, JoinOptions};
 use aether_engine::{ConnectionEndpoint, Game, JoinRequest, NoObserver, Permissions, Room, RoomHandle, RoomSettings};
 use aether_replication::DeliveryOrder;
@@ -35,7 +35,7 @@ pub struct Scene<G: Game> {
 /// Client with its network.
 pub struct Pilot {
     /// Client core.
-    pub client: Client<Sandbox>,
+    pub client: Client<SandboxClient>,
     /// Player of the client, once it has joined.
     pub player: Option<PlayerId>,
     /// Returns the input of a frame, by its number.
@@ -54,11 +54,11 @@ pub struct Pilot {
     down: Channels,
 }
 
-impl Scene<Flight> {
-    /// Creates a room of [`Flight`]. The same seed gives the same run.
+impl Scene<FlightGame> {
+    /// Creates a room of [`FlightGame`]. The same seed gives the same run.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Scene::of(Flight::default(), settings(), seed)
+        Scene::of(FlightGame::default(), settings(), seed)
     }
 
     /// Server state of a pilot's ship after an input.
@@ -84,7 +84,7 @@ impl<G: Game> Scene<G> {
             JoinRequest { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
         let endpoint = self.handle.join(request, delivery_order).expect("the mailbox is not full");
         let token = Some(Token::new("login"));
-        let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions { token, room: None });
+        let mut client = Client::new(SandboxClient, ClientSettings::default(), JoinOptions { token, room: None });
         client.connected(delivery_order, self.now);
         let [up, down] = self.network(delivery_order, conditions);
         self.pilots.push(Pilot {
@@ -252,7 +252,7 @@ impl Pilot {
                 up[usize::from(!reliable)].push(now, frame.to_vec(), frame.len());
             }
         });
-        if let Some(Drawn(ship)) = self.client.predicted_state()
+        if let Some(DrawnShip(ship)) = self.client.predicted_state()
             && self.client.last_input() != before
         {
             self.predicted.push((self.client.last_input(), ship.clone()));

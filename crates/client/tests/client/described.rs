@@ -9,7 +9,7 @@ use aether_testkit_client::engine::{JoinRequest, NoObserver, Room};
 use aether_wire::{ClientMessage, EntityId, SchemaHash, ServerMessage, Snapshot, Welcome};
 use std::time::Duration;
 
-use aether_testkit_client::{Flight, settings};
+use aether_testkit_client::{FlightGame, settings};
 
 /// Game whose schema comes from the room.
 #[derive(Default)]
@@ -74,7 +74,7 @@ impl ClientGame for Anything {
 
 /// Runs a room with one player for a while and returns the player's client.
 fn play(accepts_schema: bool) -> Client<Anything> {
-    let mut room = Room::builder(Flight::default(), settings()).build().expect("the settings are valid");
+    let mut room = Room::builder(FlightGame::default(), settings()).build().expect("the settings are valid");
     let endpoint = room.handle().join(JoinRequest::default(), DeliveryOrder::Ordered).expect("the mailbox is not full");
     let mut client =
         Client::new(Anything { schema: None, accepts_schema }, ClientSettings::default(), JoinOptions::default());

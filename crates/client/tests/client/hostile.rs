@@ -5,15 +5,15 @@ use aether_client::{Client, ClientEvent, ClientPhase, ClientSettings, EndReason,
 use aether_replication::DeliveryOrder;
 use aether_testkit_client::engine::Random;
 use aether_testkit_client::rules::{Controls, Ship};
-use aether_testkit_client::{Sandbox, Scene, network};
+use aether_testkit_client::{SandboxClient, Scene, network};
 use aether_wire::{
     Ack, Cleared, ClientTime, CommandSeq, Correction, EntityId, Event, Fragment, GameBody, InputSeq, MessageId, Pong,
     Possession, ServerMessage, Snapshot, Tick, Welcome,
 };
 use std::time::Duration;
 
-fn joined(settings: ClientSettings) -> Client<Sandbox> {
-    let mut client = Client::new(Sandbox, settings, JoinOptions::default());
+fn joined(settings: ClientSettings) -> Client<SandboxClient> {
+    let mut client = Client::new(SandboxClient, settings, JoinOptions::default());
     client.connected(DeliveryOrder::Unordered, Duration::ZERO);
     client.receive(ServerMessage::Welcome(welcome(&client)), Duration::ZERO);
     client.set_input(Controls::default());
@@ -21,7 +21,7 @@ fn joined(settings: ClientSettings) -> Client<Sandbox> {
     client
 }
 
-fn welcome(client: &Client<Sandbox>) -> Welcome {
+fn welcome(client: &Client<SandboxClient>) -> Welcome {
     Welcome { tick_hz: 40, snapshot_hz: 20, schema_hash: client.schema_hash(), ..Welcome::default() }
 }
 
@@ -58,7 +58,7 @@ fn ship() -> Ship {
     <Ship as aether_bits::Replicate>::initial()
 }
 
-fn advance_and_draw(client: &mut Client<Sandbox>, now: Duration) {
+fn advance_and_draw(client: &mut Client<SandboxClient>, now: Duration) {
     client.advance(now).for_each(drop);
     let _ = (client.own_state(), client.remote_entities().count(), client.stats(), client.tick());
 }
@@ -124,7 +124,7 @@ fn a_flood_of_entities_ends_the_connection() {
 #[test]
 fn invalid_rates_close_the_client() {
     for (tick_hz, snapshot_hz) in [(u32::MAX, 20), (20, 40), (0, 1), (1_001, 1)] {
-        let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions::default());
+        let mut client = Client::new(SandboxClient, ClientSettings::default(), JoinOptions::default());
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
         let welcome = Welcome { tick_hz, snapshot_hz, server_tick: Tick(u32::MAX), ..welcome(&client) };
         client.receive(ServerMessage::Welcome(welcome), Duration::ZERO);
@@ -134,7 +134,7 @@ fn invalid_rates_close_the_client() {
 
 #[test]
 fn the_largest_tick_is_tolerated() {
-    let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions::default());
+    let mut client = Client::new(SandboxClient, ClientSettings::default(), JoinOptions::default());
     client.connected(DeliveryOrder::Unordered, Duration::ZERO);
     client.receive(ServerMessage::Welcome(Welcome { server_tick: Tick(u32::MAX), ..welcome(&client) }), Duration::ZERO);
     client.set_input(Controls::default());

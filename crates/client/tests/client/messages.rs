@@ -3,15 +3,15 @@
 use aether_client::{Client, ClientEvent, ClientSettings, JoinOptions};
 use aether_replication::DeliveryOrder;
 use aether_testkit_client::rules::{Controls, Hit};
-use aether_testkit_client::{Sandbox, Scene, network};
+use aether_testkit_client::{SandboxClient, Scene, network};
 use aether_wire::{
     ClientMessage, CommandSeq, Event, GameBody, GameMessage, InputSeq, MessageId, Reassembler, ServerMessage, Snapshot,
     Tick, Welcome, fragment,
 };
 use std::time::Duration;
 
-fn joined() -> Client<Sandbox> {
-    let mut client = Client::new(Sandbox, ClientSettings::default(), JoinOptions::default());
+fn joined() -> Client<SandboxClient> {
+    let mut client = Client::new(SandboxClient, ClientSettings::default(), JoinOptions::default());
     assert_eq!(client.send_message(&HIT), None, "not joined yet");
     client.connected(DeliveryOrder::Ordered, ZERO);
     let schema_hash = client.schema_hash();
@@ -79,7 +79,7 @@ fn a_client_without_input_only_acknowledges() {
     let mut scene = Scene::new(8);
     let pilot = scene.join(DeliveryOrder::Unordered, network(20, 0.05));
     scene.run(Duration::from_secs(5));
-    let mut observer = Client::new(Sandbox, ClientSettings::default(), JoinOptions::default());
+    let mut observer = Client::new(SandboxClient, ClientSettings::default(), JoinOptions::default());
     observer.connected(DeliveryOrder::Unordered, ZERO);
     observer.advance(ZERO).for_each(drop);
     observer.receive(

@@ -4,11 +4,11 @@ use aether_bits::Replicate;
 use aether_client::ClientStats;
 use aether_replication::DeliveryOrder;
 use aether_testkit_client::engine::RoomSettings;
-use aether_testkit_client::{Flight, Scene, network, networks, settings};
+use aether_testkit_client::{FlightGame, Scene, network, networks, settings};
 use std::time::Duration;
 
 /// Flies for a while and compares every predicted state with the server's.
-fn fly(mut scene: Scene<Flight>, delivery_order: DeliveryOrder, (latency_ms, loss): (u64, f32)) -> ClientStats {
+fn fly(mut scene: Scene<FlightGame>, delivery_order: DeliveryOrder, (latency_ms, loss): (u64, f32)) -> ClientStats {
     let pilot = scene.join(delivery_order, network(latency_ms, loss));
     scene.run(Duration::from_secs(15));
     let network = format!("{delivery_order:?}, {latency_ms} ms, {loss} lost");
@@ -52,7 +52,7 @@ fn there_are_no_corrections_at_other_rates() {
     for (tick_hz, snapshot_hz, inputs_burst) in [(30, 10, 4), (60, 60, 4), (128, 32, 12)] {
         for network in [(0, 0.0), (50, 0.05), (100, 0.2)] {
             let settings = RoomSettings { tick_hz, snapshot_hz, inputs_burst, ..settings() };
-            fly(Scene::of(Flight::default(), settings, 3), DeliveryOrder::Unordered, network);
+            fly(Scene::of(FlightGame::default(), settings, 3), DeliveryOrder::Unordered, network);
         }
     }
 }
@@ -60,7 +60,7 @@ fn there_are_no_corrections_at_other_rates() {
 #[test]
 fn there_are_no_corrections_when_packets_of_a_snapshot_are_lost() {
     for network in [(0, 0.0), (50, 0.05), (100, 0.2), (300, 0.2)] {
-        let flight = Flight { crowd: 1_200, ..Flight::default() };
+        let flight = FlightGame { crowd: 1_200, ..FlightGame::default() };
         let stats = fly(Scene::of(flight, settings(), 5), DeliveryOrder::Unordered, network);
         assert!(stats.packets > 400, "{} packets, expected several per snapshot", stats.packets);
     }

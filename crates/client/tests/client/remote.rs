@@ -3,7 +3,7 @@
 use aether_client::Interpolate;
 use aether_replication::DeliveryOrder;
 use aether_testkit::Conditions;
-use aether_testkit_client::{Drawn, Scene, network, networks, serpentine};
+use aether_testkit_client::{DrawnShip, Scene, network, networks, serpentine};
 use std::time::Duration;
 
 /// Largest movement of a remote ship per frame, in units. Its own speed is slightly more than one.
@@ -19,7 +19,7 @@ fn observe(latency_ms: u64, loss: f32, interpolation: bool) -> (f32, u32, Durati
     scene.pilots[observer].client.settings_mut().interpolation = interpolation;
     scene.run(Duration::from_secs(5));
     let (mut largest, mut still) = (0.0_f32, 0);
-    let mut before: Option<Drawn> = None;
+    let mut before: Option<DrawnShip> = None;
     for _ in 0..20_000 {
         let frames = scene.pilots[observer].frames;
         scene.step();

@@ -3,7 +3,7 @@
 use aether_bits::Replicate;
 use aether_client::{Client, ClientEvent, ClientPhase, ClientSettings, EndReason, JoinOptions};
 use aether_replication::DeliveryOrder;
-use aether_testkit_client::{Sandbox, Scene, network};
+use aether_testkit_client::{SandboxClient, Scene, network};
 use aether_wire::{
     ClientMessage, CloseReason, Closing, ErrorCode, ErrorNotice, Hello, RoomId, RoomSelector, ServerMessage, Token,
     Welcome,
@@ -48,18 +48,18 @@ fn join_options() -> JoinOptions {
     JoinOptions { token: Some(Token::new("login")), room: Some(RoomSelector::Code("ABCD".to_owned())) }
 }
 
-fn client() -> Client<Sandbox> {
-    Client::new(Sandbox, ClientSettings::default(), join_options())
+fn client() -> Client<SandboxClient> {
+    Client::new(SandboxClient, ClientSettings::default(), join_options())
 }
 
-fn hello(client: &mut Client<Sandbox>) -> Hello {
+fn hello(client: &mut Client<SandboxClient>) -> Hello {
     let sent = client.advance(Duration::ZERO).next().expect("a message");
     assert!(sent.reliable);
     let ClientMessage::Hello(hello) = sent.message else { panic!("{sent:?}") };
     hello
 }
 
-fn welcome(client: &Client<Sandbox>, resume_token: Option<&str>) -> ServerMessage {
+fn welcome(client: &Client<SandboxClient>, resume_token: Option<&str>) -> ServerMessage {
     let schema_hash = client.schema_hash();
     let resume_token = resume_token.map(Token::new);
     let (tick_hz, snapshot_hz) = (40, 20);
@@ -83,7 +83,7 @@ fn rejection(code: ErrorCode) -> ServerMessage {
 }
 
 /// Returns a joined client with a resume token.
-fn joined() -> Client<Sandbox> {
+fn joined() -> Client<SandboxClient> {
     let mut client = client();
     client.connected(DeliveryOrder::Ordered, Duration::ZERO);
     hello(&mut client);

@@ -2,14 +2,15 @@
 
 use aether::prelude::*;
 use aether_outpost_rules::{
-    Body, Cell, Controls, Destroyed, Dress, Fallen, Grid, Hit, Place, Player, Presence, Remove, Shot, Structure, walk,
+    Body, Cell, Controls, Destroyed, Dress, Fallen, Hit, Place, Player, Presence, Remove, Shot, Structure,
+    StructureGrid, walk,
 };
 use std::collections::BTreeMap;
 
 /// The game on a client. It stores the visible structures, because players collide with them.
 #[derive(Debug, Default)]
-pub struct Outpost {
-    grid: Grid,
+pub struct OutpostClient {
+    grid: StructureGrid,
     /// Cells of visible structures, to clear them when the structures are gone.
     cells: BTreeMap<EntityId, Cell>,
 }
@@ -35,7 +36,7 @@ impl Interpolate for Drawn {
     }
 }
 
-impl Predict for Outpost {
+impl Predict for OutpostClient {
     type State = Drawn;
     type Input = Controls;
 
@@ -52,7 +53,7 @@ impl Predict for Outpost {
     }
 }
 
-impl ClientGame for Outpost {
+impl ClientGame for OutpostClient {
     type Remote = Drawn;
 
     fn declare(&self, declaration: ClientSchemaBuilder) -> ClientSchemaBuilder {
@@ -72,7 +73,7 @@ impl ClientGame for Outpost {
     }
 
     fn reset(&mut self) {
-        *self = Outpost::default();
+        *self = OutpostClient::default();
     }
 
     fn observe(&mut self, mirror: &Mirror) {

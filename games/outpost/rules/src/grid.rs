@@ -26,7 +26,7 @@ pub trait Surroundings {
 
 /// All known structures by cell, for a server or a client.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Grid {
+pub struct StructureGrid {
     kinds: Vec<Option<Kind>>,
 }
 
@@ -57,13 +57,13 @@ impl Cell {
     }
 }
 
-impl Default for Grid {
+impl Default for StructureGrid {
     fn default() -> Self {
-        Grid { kinds: vec![None; usize::from(CELLS) * usize::from(CELLS)] }
+        StructureGrid { kinds: vec![None; usize::from(CELLS) * usize::from(CELLS)] }
     }
 }
 
-impl Grid {
+impl StructureGrid {
     /// Sets or clears the structure on a cell.
     pub fn set(&mut self, cell: Cell, kind: Option<Kind>) {
         if let Some(slot) = self.kinds.get_mut(slot_of(cell)) {
@@ -73,14 +73,14 @@ impl Grid {
 }
 
 /// Lists occupied cells only.
-impl fmt::Debug for Grid {
+impl fmt::Debug for StructureGrid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cells = (0..CELLS).flat_map(|row| (0..CELLS).map(move |column| Cell { column, row }));
         f.debug_map().entries(cells.filter_map(|cell| Some((cell, self.structure_at(cell)?)))).finish()
     }
 }
 
-impl Surroundings for Grid {
+impl Surroundings for StructureGrid {
     fn structure_at(&self, cell: Cell) -> Option<Kind> {
         *self.kinds.get(slot_of(cell))?
     }

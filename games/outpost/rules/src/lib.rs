@@ -11,7 +11,7 @@ mod shot;
 mod structure;
 mod trial;
 
-pub use grid::{CELLS, Cell, Grid, Surroundings};
+pub use grid::{CELLS, Cell, StructureGrid, Surroundings};
 pub use message::{Destroyed, Dress, Fallen, Hit, Place, Presence, Remove};
 pub use placement::{Builder, Obstacle, Preview, SPAWN_AREA, can_place, can_remove, preview};
 pub use player::{Body, Controls, Player, Stride, is_free, spawn_point, walk};

@@ -1,8 +1,8 @@
 //! Long deterministic game, to compare platforms.
 
 use crate::{
-    Builder, CELLS, Cell, Controls, DAMAGE, Grid, Kind, MATERIAL_MAX, Player, STEP_SECONDS, Shot, can_place, fly,
-    passes, spawn_point, walk,
+    Builder, CELLS, Cell, Controls, DAMAGE, Kind, MATERIAL_MAX, Player, STEP_SECONDS, Shot, StructureGrid, can_place,
+    fly, passes, spawn_point, walk,
 };
 use aether::prelude::*;
 
@@ -24,7 +24,7 @@ struct Trial {
     seed: u64,
     players: Vec<Player>,
     shots: Vec<Shot>,
-    grid: Grid,
+    grid: StructureGrid,
     health: Vec<i32>,
     hasher: StateHasher,
     scratch: BitWriter,
@@ -34,7 +34,7 @@ impl Trial {
     fn new(seed: u64) -> Self {
         let players: Vec<Player> = (0..PLAYERS).map(|number| Player::at(spawn_point(number))).collect();
         let health = vec![100; players.len()];
-        let (shots, grid) = (Vec::new(), Grid::default());
+        let (shots, grid) = (Vec::new(), StructureGrid::default());
         Trial { seed, players, shots, grid, health, hasher: StateHasher::new(seed), scratch: BitWriter::new() }
     }
 

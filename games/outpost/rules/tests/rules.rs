@@ -2,8 +2,8 @@
 
 use aether::prelude::*;
 use aether_outpost_rules::{
-    Builder, CELL, CELLS, Cell, Controls, EDGE, Grid, Kind, MATERIAL_MAX, Obstacle, Player, RADIUS, REACH,
-    RELOAD_STEPS, SHOT_STEPS, SPAWN_AREA, SPEED, STEP_SECONDS, STRUCTURES_PER_PLAYER_MAX, Shot, Surroundings,
+    Builder, CELL, CELLS, Cell, Controls, EDGE, Kind, MATERIAL_MAX, Obstacle, Player, RADIUS, REACH, RELOAD_STEPS,
+    SHOT_STEPS, SPAWN_AREA, SPEED, STEP_SECONDS, STRUCTURES_PER_PLAYER_MAX, Shot, StructureGrid, Surroundings,
     can_place, can_remove, fire, fly, is_free, is_near, passes, preview, spawn_point, walk,
 };
 use proptest::num::f32::ANY;
@@ -30,8 +30,8 @@ prop_compose! {
     fn any_maze()(
         middle in (4u8..CELLS - 4, 4u8..CELLS - 4),
         kinds in proptest::collection::vec(proptest::option::weighted(0.4, any_kind()), 49),
-    ) -> (Grid, [f32; 2]) {
-        let mut grid = Grid::default();
+    ) -> (StructureGrid, [f32; 2]) {
+        let mut grid = StructureGrid::default();
         for (number, kind) in kinds.into_iter().enumerate() {
             let (column, row) = (middle.0 + (number % 7) as u8 - 3, middle.1 + (number / 7) as u8 - 3);
             let cell = Cell::new(column, row).expect("it is inside");
@@ -49,10 +49,10 @@ proptest! {
         seconds in prop_oneof![3 => Just(STEP_SECONDS), 1 => ANY],
     ) {
         // A player from outside is moved inside by the first step.
-        walk(&mut player, &Controls::default(), &Grid::default(), STEP_SECONDS);
+        walk(&mut player, &Controls::default(), &StructureGrid::default(), STEP_SECONDS);
         for controls in steps {
             let before = player.clone();
-            walk(&mut player, &controls, &Grid::default(), seconds);
+            walk(&mut player, &controls, &StructureGrid::default(), seconds);
             prop_assert!(player.position.iter().all(|at| at.abs() <= EDGE - RADIUS), "{player:?}");
             let speed = aether::libm::hypotf(player.velocity[0], player.velocity[1]);
             let before = aether::libm::hypotf(before.velocity[0], before.velocity[1]);
@@ -90,8 +90,8 @@ proptest! {
         let arrived = Controls::read_full(&mut BitReader::new(&writer.to_bytes())).expect("it was written");
         let mut there = here.clone();
         let strides = [
-            walk(&mut here, &controls, &Grid::default(), STEP_SECONDS),
-            walk(&mut there, &arrived, &Grid::default(), STEP_SECONDS),
+            walk(&mut here, &controls, &StructureGrid::default(), STEP_SECONDS),
+            walk(&mut there, &arrived, &StructureGrid::default(), STEP_SECONDS),
         ];
         prop_assert_eq!(strides[0], strides[1]);
         prop_assert_eq!(here, there);
@@ -159,7 +159,7 @@ proptest! {
     ) {
         let [x, y, dx, dy, seconds, px, py] = numbers;
         let mut shot = Shot { position: [x, y], velocity: [dx, dy], shooter: 0, steps_left, by_turret: false };
-        let flight = fly(&mut shot, &Grid::default(), seconds);
+        let flight = fly(&mut shot, &StructureGrid::default(), seconds);
         let is_hit = passes(flight.from, flight.to, [px, py]);
         prop_assert!(!is_hit || px.is_finite() && py.is_finite());
         prop_assert!(shot.position.iter().all(|at| at.abs() <= EDGE));
@@ -172,14 +172,14 @@ fn a_player_reloads_between_shots() {
     let mut player = Player::at([0.0; 2]);
     let controls = Controls { fire: true, ..Controls::default() };
     let fired: Vec<u32> =
-        (0..40).filter(|_| walk(&mut player, &controls, &Grid::default(), STEP_SECONDS).fired).collect();
+        (0..40).filter(|_| walk(&mut player, &controls, &StructureGrid::default(), STEP_SECONDS).fired).collect();
     let expected: Vec<u32> = (0..40).filter(|step| step % u32::from(RELOAD_STEPS) == 0).collect();
     assert_eq!(fired.len(), expected.len());
 }
 
 #[test]
 fn a_player_slides_along_a_wall() {
-    let mut grid = Grid::default();
+    let mut grid = StructureGrid::default();
     for row in 60..90 {
         grid.set(Cell::new(70, row).expect("it is inside"), Some(Kind::Wall));
     }
@@ -201,7 +201,7 @@ fn doors_let_players_through_and_fences_let_shots_through() {
         (Kind::Fence, false, true),
         (Kind::Turret, false, false),
     ] {
-        let mut grid = Grid::default();
+        let mut grid = StructureGrid::default();
         let cell = Cell::new(80, 80).expect("it is inside");
         grid.set(cell, Some(kind));
         let [x, y] = cell.middle();
@@ -218,7 +218,7 @@ fn doors_let_players_through_and_fences_let_shots_through() {
 
 #[test]
 fn every_obstacle_is_reported() {
-    let mut grid = Grid::default();
+    let mut grid = StructureGrid::default();
     let cell = Cell::new(100, 100).expect("it is inside");
     let [x, y] = cell.middle();
     let people = [[x - 6.0, y]];
@@ -248,7 +248,7 @@ fn every_obstacle_is_reported() {
 
 #[test]
 fn no_spawn_point_is_inside_a_structure() {
-    let mut grid = Grid::default();
+    let mut grid = StructureGrid::default();
     for column in 0..CELLS {
         for row in 0..CELLS {
             let cell = Cell { column, row };

@@ -3,7 +3,7 @@
 use crate::game::Outpost;
 use crate::player_state::PlayerState;
 use aether::prelude::*;
-use aether_outpost_rules::{Body, Builder, Cell, Destroyed, Grid, Kind, Obstacle, Player, Structure};
+use aether_outpost_rules::{Body, Builder, Cell, Destroyed, Kind, Obstacle, Player, Structure, StructureGrid};
 
 /// Structure on a cell.
 #[derive(Clone, Debug)]
@@ -97,9 +97,9 @@ impl Outpost {
 pub(crate) fn builder<'a>(
     player_state: &PlayerState,
     room: &Context<'_>,
-    grid: &'a Grid,
+    grid: &'a StructureGrid,
     people: &'a [[f32; 2]],
-) -> Option<Builder<'a, Grid>> {
+) -> Option<Builder<'a, StructureGrid>> {
     let position = room.world.get::<Player>(player_state.body)?.position;
     let material = room.world.get::<Body>(player_state.body)?.material;
     Some(Builder { surroundings: grid, position, material, structures: player_state.structures, people })

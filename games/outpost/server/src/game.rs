@@ -6,8 +6,8 @@ use crate::player_state::{Character, PlayerState};
 use crate::save::{CHARACTERS_MAX, Saved};
 use aether::prelude::*;
 use aether_outpost_rules::{
-    APPEARANCES, Body, Cell, Controls, Destroyed, Dress, Fallen, Grid, Hit, MATERIAL_MAX, Place, Player, Presence,
-    Remove, Shot, Structure, is_free, spawn_point, walk,
+    APPEARANCES, Body, Cell, Controls, Destroyed, Dress, Fallen, Hit, MATERIAL_MAX, Place, Player, Presence, Remove,
+    Shot, Structure, StructureGrid, is_free, spawn_point, walk,
 };
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const MATERIAL_TICKS: u32 = 15;
 pub struct Outpost {
     pub(crate) players: BTreeMap<PlayerId, PlayerState>,
     /// Structures by cell, for the rules.
-    pub(crate) grid: Grid,
+    pub(crate) grid: StructureGrid,
     /// The same structures as entities, with their builders.
     pub(crate) structures: BTreeMap<Cell, BuiltStructure>,
     /// Commands that are not committed yet.

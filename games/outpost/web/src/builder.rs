@@ -1,6 +1,6 @@
 //! Builder and preview for the page.
 
-use aether_outpost_rules::{self as rules, Builder, Grid};
+use aether_outpost_rules::{self as rules, Builder, StructureGrid};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Builder and people around it, for the rules of building.
@@ -19,9 +19,9 @@ pub struct Site {
 }
 
 /// Preview of an action at the pointer.
-#[wasm_bindgen]
+#[wasm_bindgen(js_name = "Preview")]
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Preview {
+pub struct WebPreview {
     preview: rules::Preview,
 }
 
@@ -42,8 +42,8 @@ impl Site {
     }
 }
 
-#[wasm_bindgen]
-impl Preview {
+#[wasm_bindgen(js_class = "Preview")]
+impl WebPreview {
     /// Column of the cell at the pointer, or undefined outside the world.
     #[wasm_bindgen(getter)]
     #[must_use]
@@ -67,14 +67,14 @@ impl Preview {
 }
 
 impl Site {
-    pub(crate) fn builder<'a>(&'a self, surroundings: &'a Grid) -> Builder<'a, Grid> {
+    pub(crate) fn builder<'a>(&'a self, surroundings: &'a StructureGrid) -> Builder<'a, StructureGrid> {
         let Site { x, y, material, structures, ref people } = *self;
         Builder { surroundings, position: [x, y], material, structures, people }
     }
 }
 
-impl Preview {
-    pub(crate) fn of(preview: rules::Preview) -> Preview {
-        Preview { preview }
+impl WebPreview {
+    pub(crate) fn of(preview: rules::Preview) -> WebPreview {
+        WebPreview { preview }
     }
 }

@@ -1,13 +1,13 @@
 //! Ground with its structures.
 
-use crate::{Preview, Shot, Site, Steering, Walker};
-use aether_outpost_rules::{self as rules, Cell, Grid};
+use crate::{Site, Steering, Walker, WebPreview, WebShot};
+use aether_outpost_rules::{self as rules, Cell, StructureGrid};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Kinds of structures, with the names and the order of the wire.
-#[wasm_bindgen]
+#[wasm_bindgen(js_name = "Kind")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum StructureKind {
     /// Stops players and shots.
     Wall,
     /// Lets players through, stops shots.
@@ -22,7 +22,7 @@ pub enum Kind {
 #[wasm_bindgen]
 #[derive(Debug, Default)]
 pub struct Ground {
-    grid: Grid,
+    grid: StructureGrid,
 }
 
 #[wasm_bindgen]
@@ -36,13 +36,13 @@ impl Ground {
 
     /// Removes all structures.
     pub fn clear(&mut self) {
-        self.grid = Grid::default();
+        self.grid = StructureGrid::default();
     }
 
     /// Sets or clears the structure at a position. Does nothing outside the world.
-    pub fn set(&mut self, x: f32, y: f32, kind: Option<Kind>) {
+    pub fn set(&mut self, x: f32, y: f32, kind: Option<StructureKind>) {
         if let Some(cell) = Cell::at([x, y]) {
-            self.grid.set(cell, kind.map(Kind::rule));
+            self.grid.set(cell, kind.map(StructureKind::rule));
         }
     }
 
@@ -55,34 +55,34 @@ impl Ground {
     }
 
     /// Moves a shot by one step. Returns whether it has ended.
-    pub fn fly(&self, shot: &mut Shot, seconds: f32) -> bool {
+    pub fn fly(&self, shot: &mut WebShot, seconds: f32) -> bool {
         rules::fly(&mut shot.shot, &self.grid, seconds).is_over
     }
 
     /// Previews building at the pointer.
     #[must_use]
-    pub fn preview(&self, site: &Site, x: f32, y: f32, kind: Kind) -> Preview {
-        Preview::of(rules::preview(&site.builder(&self.grid), [x, y], kind.rule()))
+    pub fn preview(&self, site: &Site, x: f32, y: f32, kind: StructureKind) -> WebPreview {
+        WebPreview::of(rules::preview(&site.builder(&self.grid), [x, y], kind.rule()))
     }
 
     /// Previews removing the structure at the pointer; `is_own` is true if the builder built it.
     #[must_use]
-    pub fn preview_removal(&self, site: &Site, x: f32, y: f32, is_own: bool) -> Preview {
+    pub fn preview_removal(&self, site: &Site, x: f32, y: f32, is_own: bool) -> WebPreview {
         let cell = Cell::at([x, y]);
         let outcome = cell.ok_or(rules::Obstacle::Outside);
         let outcome = outcome.and_then(|cell| rules::can_remove(&site.builder(&self.grid), cell, is_own));
-        Preview::of(rules::Preview { cell, obstacle: outcome.err() })
+        WebPreview::of(rules::Preview { cell, obstacle: outcome.err() })
     }
 }
 
-impl Kind {
+impl StructureKind {
     /// Converts to the kind of the rules.
     pub(crate) fn rule(self) -> rules::Kind {
         match self {
-            Kind::Wall => rules::Kind::Wall,
-            Kind::Door => rules::Kind::Door,
-            Kind::Fence => rules::Kind::Fence,
-            Kind::Turret => rules::Kind::Turret,
+            StructureKind::Wall => rules::Kind::Wall,
+            StructureKind::Door => rules::Kind::Door,
+            StructureKind::Fence => rules::Kind::Fence,
+            StructureKind::Turret => rules::Kind::Turret,
         }
     }
 }

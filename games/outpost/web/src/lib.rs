@@ -9,8 +9,8 @@ mod measures;
 mod shot;
 mod walker;
 
-pub use builder::{Preview, Site};
-pub use ground::{Ground, Kind};
+pub use builder::{Site, WebPreview};
+pub use ground::{Ground, StructureKind};
 pub use measures::{Measures, cost, health, measures};
-pub use shot::Shot;
+pub use shot::WebShot;
 pub use walker::{Steering, Walker};

@@ -1,6 +1,6 @@
 //! Constants of the rules, for drawing.
 
-use crate::Kind;
+use crate::StructureKind;
 use aether_outpost_rules as rules;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -57,13 +57,13 @@ pub fn measures() -> Measures {
 /// Returns the material cost of a kind.
 #[wasm_bindgen]
 #[must_use]
-pub fn cost(kind: Kind) -> i32 {
+pub fn cost(kind: StructureKind) -> i32 {
     kind.rule().cost()
 }
 
 /// Returns the initial health of a kind.
 #[wasm_bindgen]
 #[must_use]
-pub fn health(kind: Kind) -> i32 {
+pub fn health(kind: StructureKind) -> i32 {
     kind.rule().health()
 }

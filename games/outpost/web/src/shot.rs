@@ -4,20 +4,20 @@ use aether_outpost_rules as rules;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// A shot.
-#[wasm_bindgen]
+#[wasm_bindgen(js_name = "Shot")]
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shot {
+pub struct WebShot {
     pub(crate) shot: rules::Shot,
 }
 
-#[wasm_bindgen]
-impl Shot {
+#[wasm_bindgen(js_class = "Shot")]
+impl WebShot {
     /// Creates a shot at a position in the direction of `aim`.
     #[wasm_bindgen(constructor)]
     #[must_use]
-    pub fn new(x: f32, y: f32, aim: f32) -> Shot {
+    pub fn new(x: f32, y: f32, aim: f32) -> WebShot {
         // The shooter does not matter: only the page that fired it sees it.
-        Shot { shot: rules::fire([x, y], aim, 0) }
+        WebShot { shot: rules::fire([x, y], aim, 0) }
     }
 
     /// Position along the first axis.

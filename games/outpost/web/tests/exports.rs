@@ -1,15 +1,15 @@
 //! Exports give the same results as the rules.
 
 use aether_outpost_rules::{
-    self as rules, Builder, CELLS, Cell, Controls, Grid, MATERIAL_MAX, Player, STEP_SECONDS, spawn_point,
+    self as rules, Builder, CELLS, Cell, Controls, MATERIAL_MAX, Player, STEP_SECONDS, StructureGrid, spawn_point,
 };
-use aether_outpost_web::{Ground, Kind, Preview, Shot, Site, Steering, Walker, cost, health, measures};
+use aether_outpost_web::{Ground, Site, Steering, StructureKind, Walker, WebPreview, WebShot, cost, health, measures};
 
-const KINDS: [(Kind, rules::Kind); 4] = [
-    (Kind::Wall, rules::Kind::Wall),
-    (Kind::Door, rules::Kind::Door),
-    (Kind::Fence, rules::Kind::Fence),
-    (Kind::Turret, rules::Kind::Turret),
+const KINDS: [(StructureKind, rules::StructureKind); 4] = [
+    (StructureKind::Wall, rules::Kind::Wall),
+    (StructureKind::Door, rules::Kind::Door),
+    (StructureKind::Fence, rules::Kind::Fence),
+    (StructureKind::Turret, rules::Kind::Turret),
 ];
 
 /// Pseudo-random numbers.
@@ -34,8 +34,8 @@ impl TestRandom {
 }
 
 /// Creates the same structures for the page and for the server.
-fn town(chance: &mut TestRandom) -> (Ground, Grid) {
-    let (mut ground, mut grid) = (Ground::new(), Grid::default());
+fn town(chance: &mut TestRandom) -> (Ground, StructureGrid) {
+    let (mut ground, mut grid) = (Ground::new(), StructureGrid::default());
     for _ in 0..160 {
         let (cell, (kind, rule)) = (chance.cell(), KINDS[chance.below(4) as usize]);
         let [x, y] = cell.middle();
@@ -76,7 +76,7 @@ fn a_shot_in_the_page_is_the_shot_on_the_server() {
     let mut ended_early = 0;
     for number in 0..200 {
         let ([x, y], aim) = (spawn_point(number), chance.share() * 4.0);
-        let (mut shot, mut rule) = (Shot::new(x, y, aim), rules::fire([x, y], aim, 0));
+        let (mut shot, mut rule) = (WebShot::new(x, y, aim), rules::fire([x, y], aim, 0));
         for step in 0..rules::SHOT_STEPS {
             let flight = rules::fly(&mut rule, &grid, STEP_SECONDS);
             assert_eq!(ground.fly(&mut shot, STEP_SECONDS), flight.is_over, "shot {number}, step {step}");
@@ -129,11 +129,11 @@ fn a_preview_equals_the_servers_decision() {
 #[test]
 fn outside_of_the_world_there_is_no_cell() {
     let (mut ground, site) = (Ground::new(), Site::new());
-    ground.set(f32::NAN, 0.0, Some(Kind::Wall));
-    ground.set(300.0, 0.0, Some(Kind::Wall));
+    ground.set(f32::NAN, 0.0, Some(StructureKind::Wall));
+    ground.set(300.0, 0.0, Some(StructureKind::Wall));
     for position in [[300.0, 0.0], [0.0, -257.0], [f32::NAN, 0.0]] {
         for preview in [
-            ground.preview(&site, position[0], position[1], Kind::Wall),
+            ground.preview(&site, position[0], position[1], StructureKind::Wall),
             ground.preview_removal(&site, position[0], position[1], true),
         ] {
             assert_eq!((preview.column(), preview.row()), (None, None));
@@ -166,7 +166,7 @@ fn measures_equal_the_rules() {
     }
 }
 
-fn assert_same(shown: &Preview, expected: &rules::Preview) {
+fn assert_same(shown: &WebPreview, expected: &rules::Preview) {
     assert_eq!(shown.column(), expected.cell.map(|cell| cell.column));
     assert_eq!(shown.row(), expected.cell.map(|cell| cell.row));
     assert_eq!(shown.obstacle(), expected.obstacle.map(|obstacle| obstacle.sentence().to_owned()));

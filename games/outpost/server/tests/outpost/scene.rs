@@ -24,7 +24,7 @@ pub struct Scene {
 
 /// A client and its network.
 pub struct Walker {
-    pub client: Client<outpost_client::Outpost>,
+    pub client: Client<outpost_client::OutpostClient>,
     /// Input by the number of the frame.
     pub steering: fn(u32) -> Controls,
     pub player: Option<PlayerId>,
@@ -51,7 +51,7 @@ impl Scene {
             JoinRequest { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
         let endpoint = self.room.handle().join(request, order).expect("the mailbox has room");
         let login = JoinOptions { token: Some(Token::new("login")), room: None };
-        let mut client = Client::new(outpost_client::Outpost::default(), ClientSettings::default(), login);
+        let mut client = Client::new(outpost_client::OutpostClient::default(), ClientSettings::default(), login);
         client.connected(order, self.now);
         let datagrams = if order == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };
         let seed = self.walkers.len() as u64 * 4;

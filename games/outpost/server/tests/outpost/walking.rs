@@ -3,7 +3,7 @@
 use crate::support::{all_seen, body, build, controls, entity, names, outwards, player, seen, stage};
 use aether::prelude::*;
 use aether_outpost_rules::{
-    APPEARANCES, Cell, Controls, Dress, Grid, Kind, Player, STEP_SECONDS, Structure, Surroundings, walk,
+    APPEARANCES, Cell, Controls, Dress, Kind, Player, STEP_SECONDS, Structure, StructureGrid, Surroundings, walk,
 };
 use aether_outpost_server::settings;
 use std::time::Duration;
@@ -115,7 +115,7 @@ fn predicted_state_equals_the_server_state() {
             }
         }
         stage.tick(30);
-        let mut grid = Grid::default();
+        let mut grid = StructureGrid::default();
         for structure in all_seen::<Structure>(&stage, ann) {
             grid.set(Cell::at(structure.position).expect("it is inside"), Some(structure.kind));
         }
@@ -152,7 +152,7 @@ fn predicted_state_equals_the_server_state() {
 }
 
 /// Returns any occupied cell.
-fn any_occupied(grid: &Grid) -> Cell {
+fn any_occupied(grid: &StructureGrid) -> Cell {
     let cells = (0..128).flat_map(|column| (0..128).map(move |row| Cell { column, row }));
     cells.into_iter().find(|cell| grid.structure_at(*cell).is_some()).unwrap_or(Cell { column: 0, row: 0 })
 }
