@@ -1,3 +1,4 @@
 //! Tests of the docs for game authors.
 
 mod docs;
+mod reference;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod allocations;
+mod codes_page;
 mod crafted;
 mod examples;
 mod fragments;
