@@ -22,7 +22,7 @@ const LOG_FILE: &str = "server.log";
 
 /// A PostgreSQL cluster that listens on a loopback port and requires no password.
 ///
-/// When it is dropped, it is stopped and its folder is removed, unless it is left running.
+/// Dropping it stops the server and removes the folder, unless it is left running.
 #[derive(Debug)]
 pub struct Cluster {
     folder: PathBuf,

@@ -1,4 +1,4 @@
-//! The commands that need no server.
+//! Commands that need no running server.
 
 use aether_engine::RoomSettings;
 use aether_server::commands::check::{CheckArguments, report};
@@ -32,7 +32,7 @@ fn token_arguments(flags: &[&str]) -> TokenArguments {
 }
 
 #[test]
-fn check_says_what_is_set_and_where() {
+fn check_lists_settings_with_their_sources() {
     let sandbox = [("sandbox", RoomSettings::default())];
     let text = report(&config(""), &sandbox).unwrap();
     assert_eq!(text, "The configuration is valid. All settings have their defaults.\n");
@@ -44,7 +44,7 @@ fn check_says_what_is_set_and_where() {
 }
 
 #[test]
-fn check_knows_the_room_types_of_the_server() {
+fn check_validates_the_room_types_of_the_server() {
     let config = config("[room.sandbox]\ntick_hz = 30\n[room.other]\ntick_hz = 30\n");
     let error = report(&config, &[("sandbox", RoomSettings::default())]).unwrap_err().to_string();
     assert!(error.contains("line 4: Unknown room type other"), "{error}");
@@ -52,7 +52,7 @@ fn check_knows_the_room_types_of_the_server() {
 }
 
 #[test]
-fn check_writes_the_reference() {
+fn check_prints_the_reference() {
     let Ok(Program::Check(arguments)) = Program::try_parse_from(["aether", "check", "--reference"]) else {
         panic!("--reference is a flag of aether check");
     };
@@ -60,7 +60,7 @@ fn check_writes_the_reference() {
 }
 
 #[test]
-fn token_gives_the_role_and_name_that_are_asked_for() {
+fn token_has_the_given_role_and_name() {
     let mut config = Config::default();
     config.data_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("commands/token");
     let _ = std::fs::remove_dir_all(&config.data_dir);
@@ -76,7 +76,7 @@ fn token_gives_the_role_and_name_that_are_asked_for() {
 }
 
 #[test]
-fn token_refuses_what_the_server_would_refuse_and_makes_no_keys_then() {
+fn token_fails_if_the_server_would_reject_it_and_creates_no_keys() {
     let mut config = Config::default();
     config.data_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("commands/refused");
     let _ = std::fs::remove_dir_all(&config.data_dir);

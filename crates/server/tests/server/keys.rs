@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const NOW: u64 = 1_900_000_000;
 
-/// An empty folder of this test's own.
+/// Creates an empty folder for one test.
 fn data_dir(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("keys").join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -32,13 +32,13 @@ fn files(data_dir: &Path) -> Vec<String> {
 /// Writes a key file that only its owner may read.
 fn put(data_dir: &Path, name: &str, text: &str) -> PathBuf {
     let path = data_dir.join("keys").join(name);
-    fs::write(&path, text).expect("the message can be encoded");
-    fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("it is ours");
+    fs::write(&path, text).expect("the file can be written");
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("the permissions can be changed");
     path
 }
 
 #[test]
-fn the_first_start_makes_keys_that_only_the_owner_may_read() {
+fn the_first_start_creates_keys_that_only_the_owner_may_read() {
     let data_dir = data_dir("first");
     let ring = KeyRing::open(&data_dir, NOW).unwrap();
     let own = format!("{}.key", ring.signing().id());
@@ -81,7 +81,7 @@ fn the_newest_key_signs_and_the_older_ones_are_still_found() {
     let data_dir = data_dir("rotate");
     let mut ring = KeyRing::open(&data_dir, NOW).unwrap();
     let first = ring.signing().id().to_owned();
-    // The clock went back, and nevertheless the new one signs.
+    // The new key signs even if the clock went back.
     let second = ring.rotate(NOW - 500).unwrap().id().to_owned();
     assert_ne!(first, second);
     for ring in [ring, KeyRing::open(&data_dir, NOW).unwrap()] {
@@ -93,7 +93,7 @@ fn the_newest_key_signs_and_the_older_ones_are_still_found() {
 }
 
 #[test]
-fn a_key_that_is_taken_out_is_retired() {
+fn a_removed_key_is_retired() {
     let data_dir = data_dir("retired");
     let mut ring = KeyRing::open(&data_dir, NOW).unwrap();
     let first = ring.signing().id().to_owned();
@@ -103,7 +103,7 @@ fn a_key_that_is_taken_out_is_retired() {
 }
 
 #[test]
-fn a_file_or_folder_that_others_may_use_is_refused_with_the_command_to_close_it() {
+fn a_file_or_folder_with_open_permissions_is_rejected_with_the_command_to_fix_it() {
     let data_dir = data_dir("exposed");
     KeyRing::open(&data_dir, NOW).unwrap();
     for (path, closed, modes) in [("keys/development.key", 0o600, [0o640, 0o604]), ("keys", 0o700, [0o750, 0o701])] {
@@ -122,7 +122,7 @@ fn a_file_or_folder_that_others_may_use_is_refused_with_the_command_to_close_it(
 }
 
 #[test]
-fn a_bad_file_is_named_and_its_content_is_not() {
+fn an_error_names_the_invalid_file_and_hides_its_content() {
     let data_dir = data_dir("bad");
     KeyRing::open(&data_dir, NOW).unwrap();
     let secret = "5ec2e7".repeat(11);
@@ -150,7 +150,7 @@ fn a_bad_file_is_named_and_its_content_is_not() {
 }
 
 #[test]
-fn bytes_that_are_no_text_and_folders_are_refused_by_name() {
+fn binary_files_and_folders_are_rejected_by_name() {
     let data_dir = data_dir("odd");
     KeyRing::open(&data_dir, NOW).unwrap();
     let path = data_dir.join("keys/0123456789abcdef.key");
@@ -165,7 +165,7 @@ fn bytes_that_are_no_text_and_folders_are_refused_by_name() {
 }
 
 #[test]
-fn what_a_crash_left_half_written_is_passed_over() {
+fn incomplete_files_of_a_crash_are_ignored() {
     let data_dir = data_dir("draft");
     KeyRing::open(&data_dir, NOW).unwrap();
     put(&data_dir, "development.0123456789abcdef.new", "aether k");

@@ -1,4 +1,4 @@
-//! Log lines have the form and the filter that are set.
+//! Format and filter of the log.
 
 use aether_server::config::{Log, LogFormat};
 use aether_server::logging::{LoggingError, subscriber};
@@ -19,12 +19,12 @@ impl Write for Lines {
     }
 }
 
-/// What two events look like, one of them of another module and level.
+/// Logs two events of different modules and levels. Returns the output.
 fn logged(format: LogFormat, filter: &str, is_terminal: bool) -> String {
     let lines = Lines::default();
     let writer = lines.clone();
     let log = Log { format, filter: filter.to_owned() };
-    let subscriber = subscriber(&log, is_terminal, move || writer.clone()).expect("the filter can be read");
+    let subscriber = subscriber(&log, is_terminal, move || writer.clone()).expect("the filter is valid");
     tracing::subscriber::with_default(subscriber, || {
         let _connection = tracing::info_span!("connection", id = 7).entered();
         tracing::info!(target: "aether_server", rooms = 3, "ready");
@@ -35,7 +35,7 @@ fn logged(format: LogFormat, filter: &str, is_terminal: bool) -> String {
 }
 
 #[test]
-fn without_a_terminal_each_line_is_a_json_object_with_the_connection() {
+fn without_a_terminal_each_line_is_a_json_object_with_its_spans() {
     for (format, is_terminal) in [(LogFormat::Auto, false), (LogFormat::Json, true)] {
         let text = logged(format, "info", is_terminal);
         let line: serde_json::Value = serde_json::from_str(text.trim_end()).unwrap();
@@ -46,7 +46,7 @@ fn without_a_terminal_each_line_is_a_json_object_with_the_connection() {
 }
 
 #[test]
-fn on_a_terminal_lines_are_for_people_and_colours_stay_there() {
+fn on_a_terminal_the_log_is_text_with_colours() {
     let text = logged(LogFormat::Auto, "info", true);
     assert!(text.contains("ready") && text.contains('\u{1b}'), "{text}");
     let text = logged(LogFormat::Pretty, "info", false);
@@ -54,7 +54,7 @@ fn on_a_terminal_lines_are_for_people_and_colours_stay_there() {
 }
 
 #[test]
-fn the_filter_is_by_module() {
+fn the_filter_has_levels_by_module() {
     let count = |filter| logged(LogFormat::Json, filter, false).lines().count();
     assert_eq!(count("info"), 1);
     assert_eq!(count("info,aether_net=debug"), 2);
@@ -63,7 +63,7 @@ fn the_filter_is_by_module() {
 }
 
 #[test]
-fn a_filter_that_cannot_be_read_is_refused() {
+fn an_invalid_filter_is_rejected() {
     let log = Log { format: LogFormat::Auto, filter: "aether_net=loud".to_owned() };
     assert!(matches!(subscriber(&log, false, io::sink), Err(LoggingError::Filter(_))));
 }

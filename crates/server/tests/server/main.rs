@@ -1,4 +1,4 @@
-//! Tests of the server: its parts that need no socket (configuration, keys, tokens, commands, logs), and all of it over
+//! Tests of the server: parts without sockets (configuration, keys, tokens, commands, logs), and the whole server over
 //! sockets.
 
 mod commands;

@@ -1,4 +1,4 @@
-//! Tokens: what is accepted, and every way to be refused.
+//! Valid tokens, and every reason of rejection.
 
 use aether_server::keys::{DEVELOPMENT_KEY_ID, KeyRing};
 use aether_server::tokens::{Claims, Role, TokenError, Tokens};
@@ -15,7 +15,7 @@ use uuid::Uuid;
 const NOW: u64 = 1_900_000_000;
 const USER: Uuid = Uuid::from_u128(0x0123_4567_89ab_4def_8123_4567_89ab_cdef);
 
-/// A server's tokens, and its keys as someone who stole them would read them.
+/// The tokens of a server, and its keys as an attacker would read them.
 struct Server {
     data_dir: PathBuf,
     ring: KeyRing,
@@ -37,7 +37,7 @@ impl Server {
         (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).expect("digits")).collect()
     }
 
-    /// Signs any claims by the right key, so that only the claims can be wrong.
+    /// Signs any claims with the right key, so that only the claims can be invalid.
     fn sign_any(&self, id: &str, claims: &Value) -> String {
         let header = Header { kid: Some(id.to_owned()), ..Header::new(Algorithm::HS256) };
         jsonwebtoken::encode(&header, claims, &EncodingKey::from_secret(&self.secret(id))).expect("it can be signed")
@@ -75,7 +75,7 @@ fn part(value: &Value) -> String {
 }
 
 #[test]
-fn what_is_signed_is_verified() {
+fn a_signed_token_is_verified() {
     let server = Server::start("signed");
     let claims = Claims::new(USER, "someone", NOW, 900);
     let token = server.tokens.sign(&claims);
@@ -105,7 +105,7 @@ fn a_token_has_the_header_and_claims_that_are_documented() {
 }
 
 #[test]
-fn a_role_counts_under_the_development_key_alone() {
+fn only_the_development_key_grants_a_role() {
     let server = Server::start("role");
     for role in Role::ALL {
         let token = server.tokens.sign(&Claims::new(USER, "someone", NOW, 900).with_role(role));
@@ -120,7 +120,7 @@ fn a_role_counts_under_the_development_key_alone() {
 }
 
 #[test]
-fn another_algorithm_is_refused_even_with_a_right_signature() {
+fn another_algorithm_is_rejected_even_with_a_valid_signature() {
     let server = Server::start("algorithm");
     for alg in ["none", "None", "NONE", "hs256", "HS999", "RS256", "ES256", ""] {
         let header = json!({"typ": "JWT", "alg": alg, "kid": server.own_id()});
@@ -138,7 +138,7 @@ fn another_algorithm_is_refused_even_with_a_right_signature() {
 }
 
 #[test]
-fn a_key_id_is_compared_and_opens_no_file() {
+fn a_key_id_is_never_used_as_a_path() {
     let server = Server::start("kid");
     let secret = server.secret(server.own_id());
     let paths = ["../keys/development", "/dev/null", "", "development.key", "..\\development", "development\0"];
@@ -154,7 +154,7 @@ fn a_key_id_is_compared_and_opens_no_file() {
 }
 
 #[test]
-fn a_token_of_another_server_is_refused() {
+fn a_token_of_another_server_is_rejected() {
     let (server, other) = (Server::start("here"), Server::start("there"));
     let token = other.tokens.sign(&Claims::new(USER, "someone", NOW, 900));
     assert_eq!(server.verify(&token), Err(TokenError::UnknownKey));
@@ -163,14 +163,14 @@ fn a_token_of_another_server_is_refused() {
 }
 
 #[test]
-fn an_altered_token_is_refused() {
+fn a_changed_token_is_rejected() {
     let server = Server::start("altered");
     let token = server.tokens.sign(&Claims::new(USER, "someone", NOW, 900));
     let [header, _, signature] = token.split('.').collect::<Vec<_>>()[..] else { panic!("a token has three parts") };
     let other = part(&with("uid", json!(Uuid::from_u128(1))));
     assert_eq!(server.verify(&format!("{header}.{other}.{signature}")), Err(TokenError::Signature));
     assert_eq!(server.verify(&format!("{header}.{}.", part(&claims()))), Err(TokenError::Signature));
-    // Whichever character is changed, it is refused.
+    // A change of any character is rejected.
     for index in 0..token.len() {
         let mut bytes = token.clone().into_bytes();
         bytes[index] = if bytes[index] == b'A' { b'B' } else { b'A' };
@@ -183,7 +183,7 @@ fn an_altered_token_is_refused() {
 }
 
 #[test]
-fn expiry_is_needed_and_kept_to_the_second() {
+fn expiry_is_required_and_exact_to_the_second() {
     let server = Server::start("expiry");
     let id = server.own_id();
     assert_eq!(server.verify(&server.sign_any(id, &without("exp"))), Err(TokenError::NoExpiry));
@@ -196,7 +196,7 @@ fn expiry_is_needed_and_kept_to_the_second() {
 }
 
 #[test]
-fn a_token_from_the_future_is_refused_and_one_from_a_fast_clock_is_not() {
+fn a_token_from_the_future_is_rejected_beyond_the_clock_tolerance() {
     let server = Server::start("future");
     let at = |iat: u64| server.verify(&server.sign_any(server.own_id(), &with("iat", json!(iat))));
     assert_eq!(at(NOW + 60), Ok(Role::Player));
@@ -205,7 +205,7 @@ fn a_token_from_the_future_is_refused_and_one_from_a_fast_clock_is_not() {
 }
 
 #[test]
-fn another_audience_or_none_is_refused() {
+fn another_audience_or_none_is_rejected() {
     let server = Server::start("audience");
     let id = server.own_id();
     assert_eq!(server.verify(&server.sign_any(id, &with("aud", json!("other")))), Err(TokenError::Audience));
@@ -217,7 +217,7 @@ fn another_audience_or_none_is_refused() {
 }
 
 #[test]
-fn a_token_that_is_too_long_is_refused_before_it_is_read() {
+fn a_token_that_is_too_long_is_rejected_before_parsing() {
     let server = Server::start("long");
     let padded = |bytes| server.sign_any(server.own_id(), &with("vrs", json!({"pad": "x".repeat(bytes)})));
     assert_eq!(server.verify(&padded(1_500)), Ok(Role::Player));
@@ -226,7 +226,7 @@ fn a_token_that_is_too_long_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn what_is_no_token_is_refused() {
+fn malformed_tokens_are_rejected() {
     let server = Server::start("malformed");
     let header = part(&json!({"alg": "HS256", "kid": server.own_id()}));
     let body = part(&claims());
@@ -248,7 +248,7 @@ fn what_is_no_token_is_refused() {
 }
 
 #[test]
-fn claims_of_the_wrong_form_and_extensions_are_refused() {
+fn malformed_claims_and_extensions_are_rejected() {
     let server = Server::start("claims");
     let id = server.own_id();
     for claim in ["tid", "uid", "usn", "iat"] {
@@ -265,7 +265,7 @@ fn claims_of_the_wrong_form_and_extensions_are_refused() {
 }
 
 #[test]
-fn tokens_outlive_the_rotation_of_keys_and_not_their_retirement() {
+fn tokens_stay_valid_after_key_rotation_but_not_after_key_retirement() {
     let server = Server::start("rotation");
     let token = server.tokens.sign(&Claims::new(USER, "someone", NOW, 900));
     let mut ring = server.ring.clone();
@@ -281,7 +281,7 @@ fn tokens_outlive_the_rotation_of_keys_and_not_their_retirement() {
 }
 
 #[test]
-fn every_refusal_has_its_label_and_all_have_one_sentence() {
+fn every_error_has_its_label_and_all_have_the_same_message() {
     let kinds = [
         TokenError::TooLong,
         TokenError::Malformed,
@@ -300,7 +300,7 @@ fn every_refusal_has_its_label_and_all_have_one_sentence() {
 }
 
 #[test]
-fn roles_grow_and_are_read_as_they_are_written() {
+fn roles_are_ordered_and_parse_from_their_names() {
     let permissions = |playground, inspect| Permissions { playground, inspect };
     let expected = [
         (Role::Player, "player", permissions(false, false)),

@@ -1,11 +1,11 @@
-//! Failures outside the client protocol have one form, whoever finds them: a handler, the router, or a layer around it.
+//! Errors outside the client protocol have the same form in handlers, the router and layers.
 
 use aether_testkit_server::{HttpAnswer, TestServer};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// A request (method, path, headers), and the status and the code that it is answered with.
+/// A request (method, path, headers), and the expected status and code.
 type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16, &'a str);
 
 #[track_caller]
@@ -21,7 +21,7 @@ fn assert_failure(answer: &HttpAnswer, status: u16, code: &str, what: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_public_listener_answers_every_failure_in_one_form() {
+async fn all_errors_of_the_public_listener_have_the_same_form() {
     let server = TestServer::start(|_| {}).await;
     let elsewhere = [("origin", "http://elsewhere.example")];
     let long = format!("/api/rooms/{}/ws", "x".repeat(1_000));
@@ -52,13 +52,13 @@ async fn the_public_listener_answers_every_failure_in_one_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_too_large_and_a_guest_too_many_are_refused_in_that_form() {
+async fn errors_for_large_bodies_and_too_many_guests_have_the_same_form() {
     let server = TestServer::start(|_| {}).await;
     let mut stream = TcpStream::connect(server.http).await.expect("the server listens");
     let head = "POST /api/guest HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 65537\r\n\r\n";
     stream.write_all(head.as_bytes()).await.expect("the server reads");
     assert_failure(&TestServer::read_answer(stream).await, 413, "too_large", "a body of 65,537 bytes");
-    // By a name that is not of this machine, guests have the limit of a network.
+    // With a host name that is not local, the rate limit of a network applies to guests.
     for _ in 0..1_000 {
         let answer = server.request(server.http, "POST", "/api/guest", &[("host", "play.example")]).await;
         if answer.status != 200 {
@@ -71,7 +71,7 @@ async fn a_body_that_is_too_large_and_a_guest_too_many_are_refused_in_that_form(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_admin_listener_answers_every_failure_in_one_form() {
+async fn all_errors_of_the_admin_listener_have_the_same_form() {
     let key = "a key of the tests and nobody else";
     let server =
         TestServer::start(|config| config.http.admin_key = Some(aether_server::config::Secret::new(key))).await;
@@ -94,7 +94,7 @@ async fn the_admin_listener_answers_every_failure_in_one_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_admin_listener_describes_its_routes_and_what_they_ask_for() {
+async fn the_admin_listener_describes_its_routes_and_parameters() {
     let key = "a key of the tests and nobody else";
     let server =
         TestServer::start(|config| config.http.admin_key = Some(aether_server::config::Secret::new(key))).await;

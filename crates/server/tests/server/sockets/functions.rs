@@ -1,4 +1,4 @@
-//! Functions that a program adds for clients, and modules that come while it runs.
+//! Functions of the program and of modules that are added at run time.
 
 use aether_server::Server;
 use aether_server::config::{Config, Secret};
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_call_functions_of_the_program_and_of_modules_that_come_later() {
+async fn clients_call_functions_of_the_program_and_of_later_modules() {
     let mut config = Config::default();
     config.data_dir = std::env::temp_dir().join(format!("aether-functions-{}", uuid::Uuid::new_v4().simple()));
     config.database.url = Some(Secret::new("memory"));

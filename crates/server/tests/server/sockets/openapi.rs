@@ -1,9 +1,9 @@
-//! The description of the API is true: what it tells of is served, in the form that it tells.
+//! The OpenAPI document matches the served API.
 
 use aether_testkit_server::{ApiClient, TestServer};
 use serde_json::{Map, Value, json};
 
-/// An operation as it is described.
+/// A described operation.
 struct Described {
     method: String,
     path: String,
@@ -29,12 +29,12 @@ async fn described(server: &TestServer) -> (Value, Vec<Described>) {
 }
 
 impl Described {
-    /// Tells if it calls a function by name: those have refusals of a form of their own.
+    /// Returns true if it calls a function by name. Such calls have their own form of errors.
     fn is_function(&self) -> bool {
         self.path.starts_with("/v2/rpc/")
     }
 
-    /// An address of the operation, with something for everything in it.
+    /// Returns a path of the operation with a value for every parameter.
     fn address(&self) -> String {
         let mut address = self.path.clone();
         let parameters = self.operation["parameters"].as_array().expect("there are parameters");
@@ -47,7 +47,7 @@ impl Described {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_operation_is_there_and_asks_for_what_it_says() {
+async fn every_operation_exists_and_requires_the_described_access() {
     let server = TestServer::start(|_| {}).await;
     let (_, operations) = described(&server).await;
     assert!(operations.len() > 40, "{} operations", operations.len());
@@ -74,13 +74,13 @@ async fn every_operation_is_there_and_asks_for_what_it_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_nothing_in_it_no_request_is_a_defect_of_the_server() {
+async fn no_empty_request_causes_a_server_error() {
     let server = TestServer::start(|_| {}).await;
     let (_, operations) = described(&server).await;
     for described in &operations {
         let id = described.operation["operationId"].as_str().expect("an operation has an id");
         for body in ["", "{}", "[]", "null", "{\"", "0", "\"\\u0000\""] {
-            // Each is someone else: some of the operations end an account or its sessions.
+            // A new user for each, because some operations delete the account or end its sessions.
             let mut client = match described.operation["security"][0].get("session") {
                 Some(_) => ApiClient::new_user(server.http).await,
                 None => ApiClient::new(server.http),
@@ -100,7 +100,7 @@ async fn with_nothing_in_it_no_request_is_a_defect_of_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_are_of_the_form_that_is_described() {
+async fn answers_match_their_schemas() {
     let server = TestServer::start(|_| {}).await;
     let (document, _) = described(&server).await;
     let mut client = ApiClient::new_user(server.http).await;
@@ -117,30 +117,30 @@ async fn answers_are_of_the_form_that_is_described() {
     server.stop().await;
 }
 
-/// Asserts that a value is of a schema, and has nothing that the schema does not tell of.
-fn conforms(document: &Value, value: &Value, schema: &Value, place: &str) {
+/// Asserts that a value matches a schema and has no undescribed fields.
+fn conforms(document: &Value, value: &Value, schema: &Value, location: &str) {
     if let Some(reference) = schema["$ref"].as_str() {
-        let schema = document.pointer(reference.trim_start_matches('#')).expect("references lead somewhere");
-        return conforms(document, value, schema, place);
+        let schema = document.pointer(reference.trim_start_matches('#')).expect("the reference exists");
+        return conforms(document, value, schema, location);
     }
-    match schema["type"].as_str().unwrap_or_else(|| panic!("{place} has a type: {schema}")) {
+    match schema["type"].as_str().unwrap_or_else(|| panic!("{location} has a type: {schema}")) {
         "object" => {
-            let fields = value.as_object().unwrap_or_else(|| panic!("{place} is an object: {value}"));
+            let fields = value.as_object().unwrap_or_else(|| panic!("{location} is an object: {value}"));
             let known = schema["properties"].as_object().cloned().unwrap_or_else(Map::new);
             for (name, value) in fields {
                 let schema = known.get(name).or(schema.get("additionalProperties"));
-                let schema = schema.unwrap_or_else(|| panic!("{place}.{name} is not described"));
-                conforms(document, value, schema, &format!("{place}.{name}"));
+                let schema = schema.unwrap_or_else(|| panic!("{location}.{name} is not described"));
+                conforms(document, value, schema, &format!("{location}.{name}"));
             }
         }
         "array" => {
-            let values = value.as_array().unwrap_or_else(|| panic!("{place} is a list: {value}"));
-            values.iter().for_each(|value| conforms(document, value, &schema["items"], place));
+            let values = value.as_array().unwrap_or_else(|| panic!("{location} is a list: {value}"));
+            values.iter().for_each(|value| conforms(document, value, &schema["items"], location));
         }
-        "string" => assert!(value.is_string(), "{place} is text: {value}"),
-        "integer" => assert!(value.is_i64() || value.is_u64(), "{place} is a whole number: {value}"),
-        "number" => assert!(value.is_number(), "{place} is a number: {value}"),
-        "boolean" => assert!(value.is_boolean(), "{place} is yes or no: {value}"),
-        other => panic!("{place} has the type {other}"),
+        "string" => assert!(value.is_string(), "{location} is text: {value}"),
+        "integer" => assert!(value.is_i64() || value.is_u64(), "{location} is a whole number: {value}"),
+        "number" => assert!(value.is_number(), "{location} is a number: {value}"),
+        "boolean" => assert!(value.is_boolean(), "{location} is yes or no: {value}"),
+        other => panic!("{location} has the type {other}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What operators do and see.
+//! The admin listener, metrics and shutdown.
 
 use aether_testkit_server::{DEADLINE, JSON, PROTOBUF, TRANSPORTS, TestServer};
 use aether_wire::{ClientMessage, CloseReason, ServerMessage};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_for_operators_is_not_on_the_public_listener() {
+async fn admin_routes_are_not_on_the_public_listener() {
     let server = TestServer::start(|_| {}).await;
     for path in
         ["/metrics", "/health", "/debug/heap", "/debug/threads", "/debug/profile?seconds=1", "/debug/../metrics"]
@@ -18,7 +18,7 @@ async fn what_is_for_operators_is_not_on_the_public_listener() {
     for path in ["/metrics", "/health", "/debug/heap", "/debug/threads"] {
         assert_eq!(server.request(server.admin, "GET", path, &[]).await.status, 200, "{path}");
     }
-    // A process that does nothing has no samples.
+    // An idle process has no samples.
     let is_over = Arc::new(AtomicBool::new(false));
     let busy = std::thread::spawn({
         let is_over = Arc::clone(&is_over);
@@ -33,7 +33,7 @@ async fn what_is_for_operators_is_not_on_the_public_listener() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_key_the_admin_listener_asks_for_it() {
+async fn with_a_key_the_admin_listener_requires_it() {
     let key = "a key of the tests and nobody else";
     let server =
         TestServer::start(|config| config.http.admin_key = Some(aether_server::config::Secret::new(key))).await;
@@ -50,7 +50,7 @@ async fn with_a_key_the_admin_listener_asks_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metrics_tell_what_a_server_does() {
+async fn metrics_are_served() {
     let server = TestServer::start(|_| {}).await;
     let mut players = Vec::new();
     for transport in TRANSPORTS {
@@ -111,7 +111,7 @@ async fn metrics_tell_what_a_server_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_stops_tells_everyone_and_lets_nobody_in() {
+async fn a_stopping_server_notifies_clients_and_rejects_joins() {
     for transport in TRANSPORTS {
         let mut server = TestServer::start(|_| {}).await;
         let mut leaves = server.join(transport, PROTOBUF, &server.hello("sandbox")).await;

@@ -1,4 +1,4 @@
-//! The page of a server without pages, what pages elsewhere may ask, who is seen to be online, and what an operation may be asked for.
+//! The default page, cross-origin requests, online status of users, and configured limits.
 
 use aether_server::config::{Config, ConfigArguments, OperationRate};
 use aether_testkit_server::{ApiClient, PROTOBUF, TRANSPORTS, TestServer, until};
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 const GAME: &str = "https://game.example";
 
-/// Lets pages of the game's own host connect.
+/// Allows pages of the game's host to connect.
 fn allow_game(config: &mut Config) {
     let arguments = ConfigArguments { set: vec![format!("http.allowed_origins={GAME}")], ..ConfigArguments::default() };
     let absent = |_: &std::path::Path| Err(io::ErrorKind::NotFound.into());
-    let loaded = arguments.load_with(Vec::new(), &absent).expect("it is an origin");
+    let loaded = arguments.load_with(Vec::new(), &absent).expect("the origin is valid");
     config.http.allowed_origins = loaded.http.allowed_origins;
     config.guests.enabled = Some(true);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_of_allowed_origins_read_what_the_server_tells_and_others_do_not() {
+async fn only_pages_of_allowed_origins_can_read_answers() {
     let server = TestServer::start(allow_game).await;
     for (method, path) in [("GET", "/api/server"), ("GET", "/api/rooms"), ("POST", "/api/guest")] {
         let answer = server.request(server.http, method, path, &[("origin", GAME)]).await;
@@ -74,7 +74,7 @@ async fn a_user_is_online_as_long_as_a_connection_is_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_of_the_configuration_are_kept() {
+async fn configured_limits_are_enforced() {
     let server = TestServer::start(|config| {
         *config.rate_mut("list_profiles") = OperationRate { per_second: Some(1), burst: Some(50) };
         config.storage.objects_per_user_max = Some(2);
@@ -87,11 +87,15 @@ async fn limits_of_the_configuration_are_kept() {
         if answer.status != 200 {
             break answer;
         }
-        assert!(Instant::now() < end, "nothing was refused");
+        assert!(Instant::now() < end, "no request was rejected");
     };
     assert_eq!((refused.status, refused.json()["code"].as_u64()), (429, Some(8)), "{}", refused.body);
     assert!(refused.head.contains("retry-after: 1\r\n"), "{}", refused.head);
-    assert_eq!(client.get("/v2/account").await.expect("the server answers").status, 200, "others are not concerned");
+    assert_eq!(
+        client.get("/v2/account").await.expect("the server answers").status,
+        200,
+        "other operations are not limited"
+    );
     assert!(server.metric("aether_operations_refused_total", &[("operation", "ListProfiles")]) >= 1.0);
     assert!(server.metric("aether_operation_duration_seconds_count", &[("operation", "ListProfiles")]) >= 51.0);
 
@@ -104,7 +108,7 @@ async fn limits_of_the_configuration_are_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_pages_shows_a_plain_one() {
+async fn a_server_without_pages_serves_a_plain_one() {
     let server = TestServer::start(|_| {}).await;
     let answer = server.request(server.http, "GET", "/", &[]).await;
     assert_eq!(answer.status, 200, "{}", answer.body);

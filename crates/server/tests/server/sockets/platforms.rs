@@ -1,4 +1,4 @@
-//! Sign-in providers and shops that a configuration names, over HTTP.
+//! Configured identity providers and shops, over HTTP.
 
 use aether_server::config::{Config, ConfigFile, Secret, Sources};
 use aether_server::{Server, StartError};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The key of test 1 in section 7.1 of RFC 8032: the secret part as PKCS #8, and the public one.
+/// Key of test 1 in section 7.1 of RFC 8032: the secret part as PKCS #8, and the public one.
 const SECRET_KEY: [u8; 48] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20, 0x9d, 0x61, 0xb1,
     0x9d, 0xef, 0xfd, 0x5a, 0x60, 0xba, 0x84, 0x4a, 0xf4, 0x92, 0xec, 0x2c, 0xc4, 0x44, 0x49, 0xc5, 0x69, 0x7b, 0x32,
@@ -27,7 +27,7 @@ const ISSUER: &str = "https://id.example.com";
 const GAME: &str = "game-of-the-tests";
 const INSTANT_SECRET: &str = "a secret of the tests alone";
 
-/// A server with what a configuration file says.
+/// Starts a server with the text of a configuration file.
 async fn server(text: String) -> TestServer {
     let file = Some(ConfigFile { path: "aether.toml".to_owned(), text });
     let (environment, flags) = (Vec::new(), Vec::new());
@@ -41,7 +41,7 @@ async fn server(text: String) -> TestServer {
     .await
 }
 
-/// A server on this machine that publishes the key; returns where, and how often it was asked.
+/// Starts a local server that publishes the key. Returns its address and the number of requests.
 async fn key_server() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("ports are free");
     let url = format!("http://{}/keys", listener.local_addr().expect("it listens"));
@@ -68,7 +68,7 @@ async fn publish(mut stream: TcpStream) {
     stream.write_all(format!("{head}{body}").as_bytes()).await.expect("it can be answered");
 }
 
-/// The section of a provider whose keys are there.
+/// Returns the section of a provider with its keys at an address.
 fn provider(keys_url: &str) -> String {
     format!(
         "[provider.example]\nissuers = [\"{ISSUER}\"]\naudiences = [\"{GAME}\"]\nkeys_url = \"{keys_url}\"\n\
@@ -76,7 +76,7 @@ fn provider(keys_url: &str) -> String {
     )
 }
 
-/// A token of the provider for a game.
+/// Signs a token of the provider for a game.
 fn token(subject: &str, audience: &str) -> String {
     let header = Header { kid: Some("1".to_owned()), ..Header::new(Algorithm::EdDSA) };
     let now = unix_seconds();
@@ -84,7 +84,7 @@ fn token(subject: &str, audience: &str) -> String {
     jsonwebtoken::encode(&header, &claims, &EncodingKey::from_ed_der(&SECRET_KEY)).expect("it can be signed")
 }
 
-/// What Facebook signs for an Instant Game: the signature, a point, and what is said.
+/// Signs a request of an Instant Game as Facebook does: signature, dot, payload.
 fn signed_by_facebook(said: &Value) -> String {
     let said = URL_SAFE_NO_PAD.encode(said.to_string());
     let key = EncodingKey::from_secret(INSTANT_SECRET.as_bytes());
@@ -98,7 +98,7 @@ async fn sign_in(server: &TestServer, provider: &str, token: &str) -> HttpAnswer
     answer.expect("the server answers")
 }
 
-/// The user of a session.
+/// Returns the user of a session.
 fn user(server: &TestServer, session: &Value) -> String {
     let mut client = ApiClient::new(server.http);
     client.adopt(session);
@@ -106,7 +106,7 @@ fn user(server: &TestServer, session: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_of_a_configured_provider_leads_to_the_same_account_again() {
+async fn tokens_of_a_configured_provider_sign_in_to_the_same_account() {
     let (keys_url, asked) = key_server().await;
     let server = server(provider(&keys_url)).await;
     let first = sign_in(&server, "example", &token("ann", GAME)).await;
@@ -126,7 +126,7 @@ async fn a_token_of_a_configured_provider_leads_to_the_same_account_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_for_another_game_is_refused_and_so_is_an_altered_one() {
+async fn a_token_for_another_game_and_a_changed_token_are_rejected() {
     let (keys_url, _) = key_server().await;
     let server = server(provider(&keys_url)).await;
     let good = token("ann", GAME);
@@ -146,7 +146,7 @@ async fn a_token_for_another_game_is_refused_and_so_is_an_altered_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_or_shop_that_is_not_configured_says_so() {
+async fn requests_to_an_unconfigured_provider_or_shop_fail_with_a_reason() {
     let server = TestServer::start(|_| {}).await;
     let answer = sign_in(&server, "example", &token("ann", GAME)).await;
     assert_eq!(answer.status, 400, "{}", answer.body);
@@ -170,7 +170,7 @@ async fn a_provider_or_shop_that_is_not_configured_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_instant_game_signs_in_and_sells_by_one_secret() {
+async fn one_secret_enables_sign_in_and_purchases_of_an_instant_game() {
     let server = server(format!("[facebook]\ninstant_app_secret = \"{INSTANT_SECRET}\"\n")).await;
     let player = json!({ "algorithm": "HMAC-SHA256", "issued_at": unix_seconds(), "player_id": "1" });
     let body = json!({ "signed_player_info": signed_by_facebook(&player) });
@@ -190,7 +190,7 @@ async fn an_instant_game_signs_in_and_sells_by_one_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_none_keeps_the_server_from_starting() {
+async fn a_server_with_an_invalid_key_does_not_start() {
     let mut config = Config::default();
     config.data_dir = std::env::temp_dir().join(format!("aether-platforms-{}", uuid::Uuid::new_v4().simple()));
     let folder = config.data_dir.clone();

@@ -1,4 +1,4 @@
-//! What rooms ask of the services, and what they are answered.
+//! Requests of rooms to the services.
 
 use aether_bits::{BitReader, Replicate};
 use aether_engine::{Answer, Context, Game, GameSchemaBuilder, PlayerMessage, Rejection, Request, RoomSettings};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What the room is to ask, in words; and what it was answered.
+/// Text of a request for the room, or of its answer.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "chat")]
 struct Words {
@@ -26,7 +26,7 @@ struct Nothing {
     nothing: bool,
 }
 
-/// Asks what it is told to ask.
+/// A game that sends the requests that players name.
 #[derive(Default)]
 struct Asker {
     asked: BTreeMap<RequestId, PlayerId>,
@@ -104,7 +104,7 @@ async fn take(http: SocketAddr, token: aether_wire::Token) -> SeeingPlayer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rooms_read_and_write_for_accounts_and_for_themselves_and_call_what_the_program_adds() {
+async fn rooms_use_storage_of_accounts_and_their_own_and_call_functions_of_the_program() {
     let mut config = Config::default();
     config.data_dir = std::env::temp_dir().join(format!("aether-asker-{}", uuid::Uuid::new_v4().simple()));
     config.database.url = Some(Secret::new("memory"));

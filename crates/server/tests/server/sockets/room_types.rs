@@ -1,4 +1,4 @@
-//! Room types that modules bring, replace and remove while the server runs.
+//! Room types that modules add, replace and remove at run time.
 
 use aether_engine::RoomSettings;
 use aether_net::relay::RelaySettings;
@@ -11,7 +11,7 @@ use aether_wire::{ErrorCode, Hello, RoomId, RoomSelector};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A module with the room type `lounge`, whose rooms tick at this rate, and a function that tells the rate.
+/// Returns a module with the room type `lounge`, whose rooms tick at this rate, and a function that returns the rate.
 fn module(server: &TestServer, tick_hz: u32) -> Module {
     let settings = RoomSettings { tick_hz, snapshot_hz: tick_hz, interest: None, ..RoomSettings::default() };
     let mut module = Module::default();
@@ -27,7 +27,7 @@ fn add(server: &TestServer, module: &mut Module, name: &str, definition: RoomDef
     module.match_types.register(Arc::new(room_type)).expect("the name is free");
 }
 
-/// Calls a function by its name with JSON.
+/// Calls a function by name with JSON.
 async fn call(server: &TestServer, name: &str, request: Value) -> Result<Value, ServiceError> {
     let context = Arc::new(CallContext::server());
     let answer = server.services().call_bytes(name, &context, request.to_string().into_bytes()).await?;
@@ -48,38 +48,38 @@ fn lounge() -> RoomSelector {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_module_brings_replaces_and_removes_a_room_type_and_rooms_that_run_go_on() {
+async fn a_module_adds_replaces_and_removes_a_room_type_and_running_rooms_continue() {
     let server = TestServer::start(|_| {}).await;
     let calls = &server.services().calls;
     let create = async || call(&server, "match_create", json!({ "type": "lounge", "label": "red" })).await;
     assert_eq!(join(&server, lounge()).await.err(), Some(ErrorCode::RoomNotFound));
     assert_eq!(create().await.expect_err("it is not registered").code, GrpcCode::NotFound);
 
-    calls.replace("lounge", module(&server, 20)).expect("the module is good");
+    calls.replace("lounge", module(&server, 20)).expect("the module is valid");
     let old = create().await.expect("the type is registered");
     assert_eq!((&old["type"], &old["label"], &old["tickHz"]), (&json!("lounge"), &json!("red"), &json!(20)));
-    let first = join(&server, by_id(&old)).await.expect("it runs");
+    let first = join(&server, by_id(&old)).await.expect("the room runs");
     assert_eq!(first.welcome.tick_hz, 20);
 
-    calls.replace("lounge", module(&server, 40)).expect("the module is good");
+    calls.replace("lounge", module(&server, 40)).expect("the module is valid");
     assert_eq!(call(&server, "lounge_rate", json!({})).await, Ok(json!(40)), "functions change with the types");
     let new = create().await.expect("the type is registered");
-    assert_eq!(join(&server, by_id(&new)).await.expect("it runs").welcome.tick_hz, 40);
+    assert_eq!(join(&server, by_id(&new)).await.expect("the room runs").welcome.tick_hz, 40);
     assert_eq!(join(&server, lounge()).await.expect("a room without a label is created").welcome.tick_hz, 40);
-    assert_eq!(join(&server, by_id(&old)).await.expect("it goes on").welcome.tick_hz, 20);
+    assert_eq!(join(&server, by_id(&old)).await.expect("the room keeps running").welcome.tick_hz, 20);
     server.until_metric("aether_rooms", &[("room_type", "lounge")], 3.0).await;
 
     calls.remove("lounge").expect("it may be removed");
-    assert_eq!(join(&server, lounge()).await.err(), Some(ErrorCode::RoomNotFound), "though there are such rooms");
+    assert_eq!(join(&server, lounge()).await.err(), Some(ErrorCode::RoomNotFound), "although such rooms run");
     assert_eq!(create().await.expect_err("it was removed").code, GrpcCode::NotFound);
-    assert_eq!(join(&server, by_id(&old)).await.expect("it goes on").welcome.tick_hz, 20);
+    assert_eq!(join(&server, by_id(&old)).await.expect("the room keeps running").welcome.tick_hz, 20);
     let listed = call(&server, "match_list", json!({ "type": "lounge" })).await.expect("it is a filter");
     let listed = listed["matches"].as_array().expect("it is a list");
     assert_eq!(listed.len(), 3);
     for room in listed {
         assert_eq!(call(&server, "match_end", json!({ "id": room["id"] })).await, Ok(Value::Null));
     }
-    until("no figure of a removed type", || server.metric("aether_rooms", &[("room_type", "lounge")]) == 0.0).await;
+    until("no metric of the removed type", || server.metric("aether_rooms", &[("room_type", "lounge")]) == 0.0).await;
     server.stop().await;
 }
 
@@ -87,7 +87,7 @@ async fn a_module_brings_replaces_and_removes_a_room_type_and_rooms_that_run_go_
 async fn a_room_type_belongs_to_one_module() {
     let server = TestServer::start(|_| {}).await;
     let calls = &server.services().calls;
-    calls.replace("lounge", module(&server, 20)).expect("the module is good");
+    calls.replace("lounge", module(&server, 20)).expect("the module is valid");
     for (name, owner) in [("lounge", "`lounge`"), ("relay", "`program`")] {
         let mut second = Module::default();
         add(&server, &mut second, name, RoomDefinition::Relay(RelaySettings::default()));
@@ -96,7 +96,7 @@ async fn a_room_type_belongs_to_one_module() {
         assert_eq!(refused.code, GrpcCode::AlreadyExists);
         assert!(refused.message.contains(owner), "{}", refused.message);
         let den = call(&server, "match_create", json!({ "type": "den" })).await;
-        assert_eq!(den.expect_err("the module was refused as a whole").code, GrpcCode::NotFound);
+        assert_eq!(den.expect_err("the whole module was rejected").code, GrpcCode::NotFound);
     }
     server.stop().await;
 }

@@ -1,5 +1,5 @@
-//! A game that has no types: its schema is made at run time, and three kinds of clients play it over real sockets. One
-//! has derived types of the same declaration, one speaks JSON, and one is the core that browsers run.
+//! A runtime game: its schema is built at run time, and three kinds of clients play it over real sockets. One has derived
+//! types of the same schema, one uses JSON, and one is the client core for browsers.
 
 use aether_bits::{BitWriter, Replicate};
 use aether_client::{
@@ -27,19 +27,19 @@ const CRANE: usize = 1;
 const BOARD: usize = 2;
 const MODES: [&str; 3] = ["Idle", "Lifting", "Broken"];
 
-/// Everything in view: the rows of each entity's components, in the order in which the core lays them out.
-type Sight = BTreeMap<EntityId, [Option<Vec<f64>>; 3]>;
+/// All visible entities: the rows of their components, in the row layout of the core.
+type VisibleEntities = BTreeMap<EntityId, [Option<Vec<f64>>; 3]>;
 
-/// Sights by tick.
-type History = BTreeMap<u32, Sight>;
+/// Visible entities by tick.
+type History = BTreeMap<u32, VisibleEntities>;
 
-/// The game as a client with types knows it. It predicts nothing.
+/// The game of the typed client. It predicts nothing.
 #[derive(Default)]
 struct Depot {
     seen: History,
 }
 
-/// A cart as it is drawn.
+/// A drawn cart.
 #[derive(Clone)]
 struct Drawn(Cart);
 
@@ -113,7 +113,7 @@ fn crane_row(crane: &Crane) -> Vec<f64> {
     numbers.chain(hook).collect()
 }
 
-/// Texts and lists come after what always takes the same place.
+/// Texts and lists come after the fields of fixed size.
 fn board_row(board: &Board) -> Vec<f64> {
     let mut row = vec![f64::from(board.round), f64::from(board.degrees), board.title.encode_utf16().count() as f64];
     row.extend(board.title.encode_utf16().map(f64::from));
@@ -124,7 +124,7 @@ fn board_row(board: &Board) -> Vec<f64> {
     row
 }
 
-/// The rows of a JSON client's entity, by its fields.
+/// Converts the fields of a JSON entity to rows.
 fn json_rows(fields: &BTreeMap<String, Json>) -> [Option<Vec<f64>>; 3] {
     let numbers = |name: &str| -> Vec<f64> {
         let number = |json: &Json| f64::from(json.as_f64().expect("it is a number") as f32);
@@ -159,7 +159,7 @@ fn json_rows(fields: &BTreeMap<String, Json>) -> [Option<Vec<f64>>; 3] {
     [cart, crane, board]
 }
 
-/// A client that speaks JSON, and what it sees.
+/// A JSON client and its view.
 struct Reader {
     player: TestPlayer,
     own: EntityId,
@@ -174,7 +174,8 @@ impl Reader {
     async fn join(server: SocketAddr) -> Reader {
         let hello = hello(guest(server).await, of_type("depot"));
         let connector = connector(server).encoding(JSON);
-        let mut player = TestPlayer::join(&connector, TransportKind::WebSocket, &hello).await.expect("it is let in");
+        let mut player =
+            TestPlayer::join(&connector, TransportKind::WebSocket, &hello).await.expect("the join is accepted");
         let own = player.possession().await;
         let (entities, seen) = (BTreeMap::new(), History::new());
         Reader { player, own, entities, seen, heard: Vec::new(), refused: Vec::new(), inputs: 0 }
@@ -198,7 +199,7 @@ impl Reader {
                     for id in &snapshot.removed {
                         self.entities.remove(id);
                     }
-                    // An update tells every component of its entity, so what it no longer has is gone.
+                    // An update has every component of its entity, so missing ones were removed.
                     let mut told: BTreeMap<EntityId, BTreeMap<String, Json>> = BTreeMap::new();
                     for entity in snapshot.features.into_values().flatten() {
                         told.entry(entity.id).or_default().extend(entity.fields.0);
@@ -218,7 +219,7 @@ impl Reader {
     }
 }
 
-/// No rules: the core predicts nothing.
+/// Empty rules: the core predicts nothing.
 struct NoRules;
 
 impl PredictionRules for NoRules {
@@ -233,7 +234,7 @@ impl PredictionRules for NoRules {
     fn step(&self, _state: &mut Vec<f64>, _input: &[f64], _seconds: f32) {}
 }
 
-/// The core of browsers, fed with the bytes of a real socket.
+/// The client core for browsers, connected to a real socket.
 struct Page {
     core: ClientCore<NoRules>,
     connection: Connection,
@@ -278,16 +279,16 @@ impl Page {
     }
 }
 
-/// A server, and one client of each kind in one room.
-struct Table {
+/// One client of each kind in one room.
+struct Clients {
     typed: NativeClient<Depot>,
     heard: Vec<ClientEvent>,
     reader: Reader,
     page: Page,
 }
 
-impl Table {
-    async fn join(server: SocketAddr) -> Table {
+impl Clients {
+    async fn join(server: SocketAddr) -> Clients {
         let login = JoinOptions { token: Some(guest(server).await), room: Some(of_type("depot")) };
         let client = Client::new(Depot::default(), ClientSettings::default(), login);
         let settings = NativeClientSettings {
@@ -302,12 +303,12 @@ impl Table {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let reader = Reader::join(server).await;
-        let mut table = Table { typed, heard: Vec::new(), reader, page: Page::join(server).await };
-        table.until("the page's cart", |table| table.page.core.client.own_entity().is_some()).await;
-        table
+        let mut clients = Clients { typed, heard: Vec::new(), reader, page: Page::join(server).await };
+        clients.until("the page's cart", |clients| clients.page.core.client.own_entity().is_some()).await;
+        clients
     }
 
-    async fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Table) -> bool) {
+    async fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Clients) -> bool) {
         let end = Instant::now() + DEADLINE;
         loop {
             self.typed.frame();
@@ -321,7 +322,7 @@ impl Table {
         }
     }
 
-    /// The newest row of an entity's component, as each of the three sees it.
+    /// Returns the newest row of an entity's component for each of the three clients.
     fn rows(&self, id: EntityId, component: usize) -> [Option<&Vec<f64>>; 3] {
         self.histories().map(|seen| seen.last_key_value()?.1.get(&id)?[component].as_ref())
     }
@@ -330,7 +331,7 @@ impl Table {
         [&self.typed.client().game().seen, &self.reader.seen, &self.page.seen]
     }
 
-    /// Compares the ticks that all three have seen; gives their number.
+    /// Compares the ticks that all three clients have. Returns their number.
     fn compare(&self) -> usize {
         let [typed, reader, page] = self.histories();
         let mut compared = 0;
@@ -345,9 +346,9 @@ impl Table {
     }
 }
 
-/// A sight without the board that only some may see.
-fn without_hidden(sight: &Sight) -> Sight {
-    sight.iter().filter(|(_, rows)| !is_hidden(rows)).map(|(id, rows)| (*id, rows.clone())).collect()
+/// Removes the board that only some players may see.
+fn without_hidden(visible: &VisibleEntities) -> VisibleEntities {
+    visible.iter().filter(|(_, rows)| !is_hidden(rows)).map(|(id, rows)| (*id, rows.clone())).collect()
 }
 
 fn is_hidden(rows: &[Option<Vec<f64>>; 3]) -> bool {
@@ -369,107 +370,107 @@ fn config() -> (Config, PathBuf) {
     (config, folder)
 }
 
-/// Every client drives its cart another way, and everyone sees all of them move.
-async fn drive(table: &mut Table, [of_typed, of_reader, of_page]: [EntityId; 3]) {
+/// Drives the carts in different directions and checks that all clients see them move.
+async fn drive(clients: &mut Clients, [of_typed, of_reader, of_page]: [EntityId; 3]) {
     let carts = [of_typed, of_reader, of_page];
-    table.until("three carts", |table| carts.iter().all(|id| !table.rows(*id, CART).contains(&None))).await;
-    let begun = carts.map(|id| table.rows(id, CART)[0].cloned().expect("it is in view"));
-    table.typed.client_mut().set_input(Drive { push: [1.0, 0.0], horn: false });
-    table.reader.drive([0.0, 1.0], true).await;
-    assert!(table.page.core.set_input(&[-1.0, 0.0, 0.0]), "the core knows the input by the schema");
-    assert!(!table.page.core.set_input(&[1.0]), "and what is none");
+    clients.until("three carts", |clients| carts.iter().all(|id| !clients.rows(*id, CART).contains(&None))).await;
+    let begun = carts.map(|id| clients.rows(id, CART)[0].cloned().expect("it is in view"));
+    clients.typed.client_mut().set_input(Drive { push: [1.0, 0.0], horn: false });
+    clients.reader.drive([0.0, 1.0], true).await;
+    assert!(clients.page.core.set_input(&[-1.0, 0.0, 0.0]), "the core knows the input by the schema");
+    assert!(!clients.page.core.set_input(&[1.0]), "an invalid input is rejected");
     let ways = [(of_typed, 0, 3.0), (of_reader, 1, 3.0), (of_page, 0, -3.0)];
-    table
-        .until("carts that moved", |table| {
+    clients
+        .until("carts that moved", |clients| {
             ways.iter().zip(&begun).all(|((id, axis, by), begun): (&(EntityId, usize, f64), &Vec<f64>)| {
                 let has_moved = |row: &Vec<f64>| (row[*axis] - begun[*axis]) * by.signum() > by.abs();
-                table.rows(*id, CART).iter().all(|row| row.is_some_and(has_moved))
+                clients.rows(*id, CART).iter().all(|row| row.is_some_and(has_moved))
             })
         })
         .await;
 }
 
-/// Every client says something, and everyone hears it.
-async fn talk(table: &mut Table) {
+/// Sends a chat message from each client and checks that all receive it.
+async fn talk(clients: &mut Clients) {
     let row = |text: &str| -> Vec<f64> {
         let units: Vec<f64> = text.encode_utf16().map(f64::from).collect();
         std::iter::once(units.len() as f64).chain(units).collect()
     };
-    table.typed.client_mut().send_message(&Lift { mode: Mode::Lifting, by: 2 });
-    table.reader.command("chat", "chat", json!({ "text": "by JSON" })).await;
-    assert!(table.page.core.send_message(CHAT, &row("by row")).is_some());
-    let heard_by_typed = |table: &Table, text: &str| {
-        let client = table.typed.client();
+    clients.typed.client_mut().send_message(&Lift { mode: Mode::Lifting, by: 2 });
+    clients.reader.command("chat", "chat", json!({ "text": "by JSON" })).await;
+    assert!(clients.page.core.send_message(CHAT, &row("by row")).is_some());
+    let heard_by_typed = |clients: &Clients, text: &str| {
+        let client = clients.typed.client();
         let chat = |event: &ClientEvent| match event {
             ClientEvent::Game(event) => client.read_event::<Chat>(event),
             _ => None,
         };
-        table.heard.iter().filter_map(chat).any(|chat| chat.text == text)
+        clients.heard.iter().filter_map(chat).any(|chat| chat.text == text)
     };
-    table
-        .until("every event", |table| {
+    clients
+        .until("every event", |clients| {
             ["by JSON", "by row", "2 honks"].iter().all(|text| {
                 let by_reader = format!("chat.chat {}", json!({ "text": text }));
                 let by_page = format!("{CHAT} {:?}", row(text));
-                heard_by_typed(table, text)
-                    && table.reader.heard.contains(&by_reader)
-                    && table.page.heard.contains(&by_page)
+                heard_by_typed(clients, text)
+                    && clients.reader.heard.contains(&by_reader)
+                    && clients.page.heard.contains(&by_page)
             })
         })
         .await;
 }
 
-/// The game has reacted to the order and to the driving.
-async fn see_reactions(table: &mut Table) {
-    table
-        .until("a crane that lifts, and scores", |table| {
-            let [typed, ..] = table.histories();
-            let Some((_, sight)) = typed.last_key_value() else { return false };
+/// Checks the game's reactions to the order and to the driving.
+async fn see_reactions(clients: &mut Clients) {
+    clients
+        .until("a crane that lifts, and scores", |clients| {
+            let [typed, ..] = clients.histories();
+            let Some((_, visible)) = typed.last_key_value() else { return false };
             let lifts =
                 |rows: &[Option<Vec<f64>>; 3]| rows[CRANE].as_ref().is_some_and(|row| row[9..] == [1.0, 5.0, 1.0]);
-            // Three players have a line on the board.
+            // The board has a line for each of three players.
             let scores = |rows: &[Option<Vec<f64>>; 3]| {
                 rows[CART].is_none() && rows[BOARD].as_ref().is_some_and(|row| row[3] >= 3.0)
             };
-            let is_told = table.reader.heard.iter().any(|line| line.starts_with("board.scored "));
-            is_told && sight.values().any(lifts) && sight.values().any(scores)
+            let is_told = clients.reader.heard.iter().any(|line| line.starts_with("board.scored "));
+            is_told && visible.values().any(lifts) && visible.values().any(scores)
         })
         .await;
 }
 
-/// A value that does not fit is refused with the names of the schema.
-async fn be_refused(table: &mut Table) {
-    table.reader.command("movement", "input_batch", json!({ "inputs": [{ "seq": 9, "keys": { "pull": 1 } }] })).await;
-    table.reader.command("crane", "lift", json!({ "mode": "Flying" })).await;
-    table
-        .until("two refusals", |table| {
-            let told = |part: &str| table.reader.refused.iter().any(|text| text.contains(part));
+/// Checks that an invalid value is rejected with the names of the schema.
+async fn check_rejection(clients: &mut Clients) {
+    clients.reader.command("movement", "input_batch", json!({ "inputs": [{ "seq": 9, "keys": { "pull": 1 } }] })).await;
+    clients.reader.command("crane", "lift", json!({ "mode": "Flying" })).await;
+    clients
+        .until("two refusals", |clients| {
+            let told = |part: &str| clients.reader.refused.iter().any(|text| text.contains(part));
             told("Drive has no field pull; it has push, horn") && told("mode must be one of Idle, Lifting, Broken")
         })
         .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_game_without_types_is_played_by_every_kind_of_client() {
+async fn a_runtime_game_is_played_by_every_kind_of_client() {
     let (config, folder) = config();
     let settings =
         RoomSettings { tick_hz: 20, snapshot_hz: 20, interest: None, rings: Vec::new(), ..RoomSettings::default() };
     let server = Server::new("depot", "1.0.0").game("depot", settings, RuntimeDepot::boxed);
     let running = server.start(config).await.expect("it starts");
-    let mut table = Table::join(running.http).await;
-    let of_typed = table.typed.client().own_entity().expect("it has a cart");
-    let of_page = table.page.core.client.own_entity().expect("it has a cart");
-    let carts = [of_typed, table.reader.own, of_page];
-    drive(&mut table, carts).await;
-    talk(&mut table).await;
-    see_reactions(&mut table).await;
-    be_refused(&mut table).await;
-    table.until("ticks to compare", |table| table.compare() >= 40).await;
-    let sees_hidden = |seen: &History| seen.values().any(|sight| sight.values().any(is_hidden));
-    assert_eq!(table.histories().map(sees_hidden), [false, true, false], "the second player alone may see it");
-    assert_eq!(table.typed.client().stats().faults, 0);
-    assert_eq!(table.page.core.client.stats().faults, 0);
-    drop(table);
+    let mut clients = Clients::join(running.http).await;
+    let of_typed = clients.typed.client().own_entity().expect("it has a cart");
+    let of_page = clients.page.core.client.own_entity().expect("it has a cart");
+    let carts = [of_typed, clients.reader.own, of_page];
+    drive(&mut clients, carts).await;
+    talk(&mut clients).await;
+    see_reactions(&mut clients).await;
+    check_rejection(&mut clients).await;
+    clients.until("ticks to compare", |clients| clients.compare() >= 40).await;
+    let sees_hidden = |seen: &History| seen.values().any(|visible| visible.values().any(is_hidden));
+    assert_eq!(clients.histories().map(sees_hidden), [false, true, false], "only the second player may see it");
+    assert_eq!(clients.typed.client().stats().faults, 0);
+    assert_eq!(clients.page.core.client.stats().faults, 0);
+    drop(clients);
     running.stop(Duration::ZERO).await;
     let _ = std::fs::remove_dir_all(folder);
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_of_a_megabyte_is_refused_at_once() {
+async fn a_password_of_a_megabyte_is_rejected_at_once() {
     let server = TestServer::start(|_| {}).await;
     let mut client = ApiClient::new(server.http);
     for bytes in [1_025, 200_000, 1 << 20] {
@@ -23,7 +23,7 @@ async fn a_password_of_a_megabyte_is_refused_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_thousand_logins_at_once_a_network_gets_what_it_may_and_the_rest_is_told() {
+async fn logins_of_one_network_beyond_its_rate_get_429() {
     rlimit::increase_nofile_limit(8_192).expect("the limit can be raised");
     let server = TestServer::start(|config| {
         config.api.logins_per_second = Some(5);
@@ -33,19 +33,19 @@ async fn of_a_thousand_logins_at_once_a_network_gets_what_it_may_and_the_rest_is
     let statuses = storm(server.http, "correct horse").await;
     assert!(statuses.keys().all(|status| [401, 429].contains(status)), "{statuses:?}");
     assert!(statuses[&429] > 900, "{statuses:?}");
-    // Device logins have the same budget, and it fills up again.
+    // Device logins share the rate limit, which refills.
     let mut client = ApiClient::new(server.http);
     let end = Instant::now() + Duration::from_secs(10);
     let device = json!({ "id": format!("device-{}", Uuid::new_v4()) });
     while client.post("/v2/account/authenticate/device", &device).await.expect("the server answers").status == 429 {
-        assert!(Instant::now() < end, "time does not heal");
+        assert!(Instant::now() < end, "the rate limit does not refill");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guesses_are_cut_off_by_account_and_by_address() {
+async fn wrong_passwords_are_limited_by_account_and_by_address() {
     let server = TestServer::start(|_| {}).await;
     let mut client = ApiClient::new(server.http);
     let existing = email();
@@ -56,7 +56,7 @@ async fn guesses_are_cut_off_by_account_and_by_address() {
     }
     assert_eq!(statuses, [401, 401, 401, 401, 401, 429, 429]);
     let right = log_in(&mut client, &existing, "correct horse", false).await;
-    assert_eq!(right.status, 429, "or a guess would still be worth it");
+    assert_eq!(right.status, 429, "the right password is rejected too");
     let others: Vec<u16> = {
         let mut statuses = Vec::new();
         for _ in 0..8 {

@@ -1,4 +1,4 @@
-//! What the client API does with those who want more than they should, over real sockets.
+//! Limits of the client API over real sockets.
 
 mod logins;
 mod scores;
@@ -12,7 +12,7 @@ use aether_store::Database;
 use aether_testkit_server::TestServer;
 use aether_testkit_store::{TestDatabase, databases};
 
-/// A server on each kind of database, with the database that goes with it.
+/// Starts a server on each kind of database. Returns each server with its database.
 async fn servers(change: impl Fn(&mut Config)) -> Vec<(TestServer, TestDatabase)> {
     let mut servers = Vec::new();
     for database in databases() {

@@ -1,4 +1,4 @@
-//! Scores that are no numbers, or too large.
+//! Scores that are not numbers, or too large.
 
 use super::servers;
 use aether_server::services::leaderboard::Definition;
@@ -8,7 +8,7 @@ use serde_json::json;
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_whole_number_of_64_bits_is_no_score() {
     for (server, database) in servers(|_| {}).await {
-        server.services().leaderboards.create(Definition::new("board")).await.expect("a board can be made");
+        server.services().leaderboards.create(Definition::new("board")).await.expect("the leaderboard can be created");
         let mut client = ApiClient::new_user(server.http).await;
         let path = "/v2/leaderboard/board";
         for score in [
@@ -44,7 +44,7 @@ async fn what_is_no_whole_number_of_64_bits_is_no_score() {
             let answer = client.post(path, &body).await.expect("the server answers");
             assert_eq!(answer.status, 200, "{}", answer.body);
             assert_eq!(answer.json()["score"], score.to_string(), "{}", database.name);
-            // One step beyond.
+            // One above the limit.
             let body = json!({ "score": score.signum().to_string(), "operator": 3 });
             let answer = client.post(path, &body).await.expect("the server answers");
             assert_eq!((answer.status, answer.json()["code"].as_u64()), (400, Some(3)), "{}", answer.body);

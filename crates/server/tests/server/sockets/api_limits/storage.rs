@@ -1,4 +1,4 @@
-//! Objects of others, and a hundred who want to be first.
+//! Objects of other users, and concurrent conditional writes.
 
 use super::servers;
 use aether_testkit_server::{ApiClient, TestServer};
@@ -12,7 +12,7 @@ fn object(value: &Value, version: &str) -> Value {
     json!({ "objects": [{ "collection": "race", "key": "k", "value": value.to_string(), "version": version }] })
 }
 
-/// A hundred clients of one user who all write on the same condition; the values of those who were told that they won.
+/// Writes with a hundred clients of one user on the same condition. Returns the values of the acknowledged writes.
 async fn race(server: SocketAddr, token: &str, version: &str) -> Vec<u64> {
     let mut racers = JoinSet::new();
     for number in 0..RACERS as u64 {
@@ -51,7 +51,7 @@ async fn of_a_hundred_conditional_writes_one_wins() {
         let (winner, version) = read(&mut client).await;
         assert_eq!(winner, winners[0], "{}", database.name);
         let winners = race(server.http, &token, &version).await;
-        // Whoever writes what is there already changes no version.
+        // Writing the same value does not change the version.
         let changed: Vec<u64> = winners.into_iter().filter(|other| *other != winner).collect();
         assert_eq!(changed.len(), 1, "{}: {changed:?}", database.name);
         assert_eq!(read(&mut client).await.0, changed[0], "{}", database.name);
@@ -60,7 +60,7 @@ async fn of_a_hundred_conditional_writes_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_belongs_to_another_is_neither_read_nor_changed() {
+async fn objects_of_another_user_are_neither_read_nor_changed() {
     for (server, database) in servers(|_| {}).await {
         let mut ann = ApiClient::new_user(server.http).await;
         let mut bob = ApiClient::new_user(server.http).await;
@@ -75,7 +75,7 @@ async fn what_belongs_to_another_is_neither_read_nor_changed() {
             let listed = bob.get(&path).await.expect("the server answers");
             assert_eq!((listed.status, listed.json()), (200, json!({})), "{path}");
         }
-        // A client cannot name an owner in a write or a removal: what it names is its own.
+        // A client cannot name an owner in a write or a removal: it always means its own objects.
         let removed = bob.put("/v2/storage/delete", &json!({ "object_ids": [id] })).await.expect("the server answers");
         assert_eq!(removed.status, 200, "there was nothing of its own to remove");
         assert_eq!(read(&mut ann).await.0, 1, "{}", database.name);
@@ -84,7 +84,7 @@ async fn what_belongs_to_another_is_neither_read_nor_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_may_write_is_refused_even_to_its_owner() {
+async fn an_object_without_write_permission_rejects_its_owner_too() {
     let server = TestServer::start(|_| {}).await;
     let mut client = ApiClient::new_user(server.http).await;
     let locked = json!({ "objects": [{

@@ -1,11 +1,11 @@
-//! Text that would like to be more than text.
+//! Text with special characters.
 
 use super::servers;
 use aether_testkit_server::ApiClient;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// What has a meaning in SQL, in the two databases, or in the paths and patterns around them.
+/// Texts with a meaning in SQL, in paths or in patterns.
 const TEXTS: &[&str] = &[
     "'; DROP TABLE users; --",
     "' OR '1'='1",
@@ -28,7 +28,7 @@ const TEXTS: &[&str] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn text_with_a_meaning_elsewhere_is_text() {
+async fn special_text_is_stored_unchanged() {
     for (server, database) in servers(|_| {}).await {
         let mut other = ApiClient::new_user(server.http).await;
         let other_object =
@@ -61,7 +61,7 @@ async fn text_with_a_meaning_elsewhere_is_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn text_finds_nothing_but_itself() {
+async fn special_text_matches_only_itself() {
     for (server, _database) in servers(|_| {}).await {
         let mut client = ApiClient::new_user(server.http).await;
         let object = json!({ "objects": [{ "collection": "c", "key": "k", "value": "{}", "permission_read": 2 }] });
@@ -87,7 +87,7 @@ async fn text_finds_nothing_but_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_character_that_postgresql_cannot_keep_is_refused_everywhere() {
+async fn the_null_character_is_rejected_everywhere() {
     for (server, database) in servers(|_| {}).await {
         let mut client = ApiClient::new_user(server.http).await;
         let text = "a\u{0}b and more";
@@ -114,7 +114,7 @@ async fn the_character_that_postgresql_cannot_keep_is_refused_everywhere() {
     }
 }
 
-/// The client's own objects of a collection.
+/// Returns the client's own objects of a collection.
 async fn listed(client: &mut ApiClient, collection: &str) -> Vec<Value> {
     let path = format!("/v2/storage/{}?user_id={}&limit=100", encoded(collection), client.user);
     let answer = client.get(&path).await.expect("the server answers");
@@ -122,7 +122,7 @@ async fn listed(client: &mut ApiClient, collection: &str) -> Vec<Value> {
     answer.json()["objects"].as_array().cloned().unwrap_or_default()
 }
 
-/// A text as it stands in an address.
+/// Returns a text in percent-encoding.
 fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

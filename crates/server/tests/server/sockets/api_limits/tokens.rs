@@ -1,10 +1,10 @@
-//! Tokens that are not good.
+//! Invalid tokens.
 
 use aether_testkit_server::{ApiClient, Forger, TestServer};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_not_good_is_refused_with_one_sentence() {
+async fn all_invalid_tokens_are_rejected_with_the_same_message() {
     let server = TestServer::start(|_| {}).await;
     let mut client = ApiClient::new_user(server.http).await;
     let mut bad = Forger::of(&server).bad_tokens();
@@ -23,7 +23,7 @@ async fn a_token_that_is_not_good_is_refused_with_one_sentence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_that_a_token_claims_opens_nothing() {
+async fn a_claimed_role_grants_nothing() {
     let server = TestServer::start(|_| {}).await;
     let mut client = ApiClient::new_user(server.http).await;
     let token = server.sign(|claims| claims.role = Some(aether_server::tokens::Role::Admin));
@@ -33,7 +33,7 @@ async fn a_role_that_a_token_claims_opens_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_token_that_is_used_again_later_ends_the_session() {
+async fn late_reuse_of_a_refresh_token_ends_the_session() {
     let server = TestServer::start(|config| config.tokens.refresh_again_seconds = 0).await;
     let mut client = ApiClient::new_user(server.http).await;
     let stolen = json!({ "token": client.refresh_token });

@@ -1,4 +1,4 @@
-//! Where the server sends news to, and where it does not.
+//! Targets of webhooks.
 
 use aether_server::config::Secret;
 use aether_testkit_server::{ApiClient, DEADLINE, TestServer};
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-/// A server that posts what happens to an address, and lets its requests go to these networks.
+/// Starts a server with a webhook to an address and with these allowed networks.
 async fn server(url: String, allowed: &[&str]) -> TestServer {
     let allowed = allowed.iter().map(|network| network.parse().expect("it is a network")).collect();
     TestServer::start(|config| {
@@ -26,7 +26,7 @@ async fn report(server: &TestServer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_does_not_reach_into_a_private_network() {
+async fn a_webhook_to_a_private_network_fails() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("ports are free");
     let port = listener.local_addr().expect("it listens").port();
     for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254", "10.0.0.1"] {
@@ -41,7 +41,7 @@ async fn a_webhook_does_not_reach_into_a_private_network() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_reaches_a_private_network_that_is_allowed() {
+async fn a_webhook_to_an_allowed_private_network_is_delivered() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("ports are free");
     let port = listener.local_addr().expect("it listens").port();
     let server = server(format!("http://127.0.0.1:{port}/hook"), &["127.0.0.1"]).await;
