@@ -9,7 +9,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::Semaphore;
 
-/// Upper bound of a file, in bytes. A file is in memory as a whole while it is sent; a game's WASM module has a few MiB.
+/// Upper bound of a file, in bytes. A file is in memory as a whole while it is sent; a game's WASM module has a few
+/// MiB.
 const FILE_BYTES_MAX: u64 = 32 << 20;
 
 /// Number of concurrent reads. Each takes a thread and memory; further requests wait.

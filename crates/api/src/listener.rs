@@ -29,7 +29,8 @@ const UNSENT_BYTES_MAX: u32 = 16_384;
 const HEADER_BYTES_MAX: usize = 16_384;
 /// Most headers of a request.
 const HEADERS_MAX: usize = 64;
-/// Longest time of an HTTP connection. Realtime connections are not limited by it: the upgrade ends the HTTP connection.
+/// Longest time of an HTTP connection. Realtime connections are not limited by it: the upgrade ends the HTTP
+/// connection.
 const LIFETIME_MAX: Duration = Duration::from_secs(120);
 /// Pause after a failed accept, such as for too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

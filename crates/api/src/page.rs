@@ -30,8 +30,8 @@ pub struct PageAsset {
 
 /// Pages that a server serves beside its interfaces.
 ///
-/// A page has the path of its folder: `/docs` and `/docs/` serve `docs/index.html`, and `/` serves `index.html`. Without
-/// `index.html` the root is a plain page, which says that the server is running.
+/// A page has the path of its folder: `/docs` and `/docs/` serve `docs/index.html`, and `/` serves `index.html`.
+/// Without `index.html` the root is a plain page, which says that the server is running.
 #[derive(Clone, Debug)]
 pub struct Pages {
     source: Source,
@@ -58,12 +58,12 @@ impl Pages {
         Pages { source: Source::Embedded(assets), plain: plain(NO_PAGES) }
     }
 
-    /// Creates pages from a folder. A file is read on each request, so changes need no restart. The folder need not exist
-    /// yet.
+    /// Creates pages from a folder. A file is read on each request, so changes need no restart. The folder need not
+    /// exist yet.
     ///
     /// Names of files and folders consist of ASCII letters, digits and `-`, `_`, `.`, `~`, `+`, `@`, without a leading
-    /// dot; other names are not found. A symbolic link may point to another file of the folder, but not out of it. A file
-    /// has at most 32 MiB.
+    /// dot; other names are not found. A symbolic link may point to another file of the folder, but not out of it. A
+    /// file has at most 32 MiB.
     #[must_use]
     pub fn folder(path: PathBuf) -> Pages {
         Pages { source: Source::Folder(Arc::new(PageFolder::new(path))), plain: plain(NO_ROOT) }
@@ -172,8 +172,9 @@ fn plain(notice: &str) -> Arc<PageFile> {
 }
 
 /// Returns the `Content-Security-Policy` of the pages. It allows only what they need: their own files, WASM that these
-/// compile, sockets to their own server, and WebTransport. The WebTransport URL differs because it is always `https`. Its
-/// host may be another name of the server than the one in the page's URL, so any host is allowed, but only on this port.
+/// compile, sockets to their own server, and WebTransport. The WebTransport URL differs because it is always `https`.
+/// Its host may be another name of the server than the one in the page's URL, so any host is allowed, but only on this
+/// port.
 #[must_use]
 pub fn content_security_policy(web_transport_port: Option<u16>) -> String {
     let web_transport = web_transport_port.map_or_else(String::new, |port| format!(" https://*:{port}"));

@@ -142,6 +142,7 @@ pub fn router(api: PublicApi) -> Router {
     let requests = Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
+        .route("/api/health", get(health))
         .merge(cross_origin)
         .fallback(get(site::serve))
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max));
@@ -188,6 +189,14 @@ async fn livez(State(api): State<PublicApi>) -> Response {
 
 async fn readyz(State(api): State<PublicApi>) -> Response {
     answer(api.backend.readiness(), "not_ready")
+}
+
+/// Answers as `/readyz` does, in JSON.
+async fn health(State(api): State<PublicApi>) -> Response {
+    match api.backend.readiness() {
+        Ok(()) => Json(serde_json::json!({ "status": "ok" })).into_response(),
+        not_ready => answer(not_ready, "not_ready"),
+    }
 }
 
 fn answer(state: Result<(), String>, code: &'static str) -> Response {

@@ -92,8 +92,8 @@ impl Certificates {
         Ok(())
     }
 
-    /// SHA-256 of a generated certificate, for clients that accept it by its hash. None for a certificate from files, whose
-    /// issuer clients have to verify.
+    /// SHA-256 of a generated certificate, for clients that accept it by its hash. None for a certificate from files,
+    /// whose issuer clients have to verify.
     #[must_use]
     pub fn hash(&self) -> Option<[u8; 32]> {
         match self.source {

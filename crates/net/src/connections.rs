@@ -76,7 +76,8 @@ impl Connections {
         }
     }
 
-    /// Returns a permit for a new connection; none if the server or the address has reached its limit, or the server stops.
+    /// Returns a permit for a new connection; none if the server or the address has reached its limit, or the server
+    /// stops.
     #[must_use]
     pub fn permit(&self, address: IpAddr) -> Option<ConnectionPermit> {
         let ConnectionSettings { connections_max, per_address_max, .. } = self.settings;

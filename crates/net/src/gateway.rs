@@ -36,7 +36,8 @@ impl Gateway {
         Arc::new(Gateway { lobby, connections: Connections::new(settings, metrics) })
     }
 
-    /// Returns a permit for a new connection; none if the server or the address has reached its limit, or the server stops.
+    /// Returns a permit for a new connection; none if the server or the address has reached its limit, or the server
+    /// stops.
     #[must_use]
     pub fn permit(&self, address: IpAddr) -> Option<ConnectionPermit> {
         self.connections.permit(address)

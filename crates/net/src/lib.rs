@@ -1,11 +1,11 @@
 //! Transports and connections: from bytes to messages and back, outside the tick.
 //!
 //! A connection is a driver and a [`Protocol`]. The driver reads, writes and checks deadlines, the same for every
-//! [`Transport`] and protocol; the protocol interprets the messages. [`Connections`] holds the shared limits, metrics and
-//! clock.
+//! [`Transport`] and protocol; the protocol interprets the messages. [`Connections`] holds the shared limits, metrics
+//! and clock.
 //!
-//! A [`Gateway`] serves clients of rooms. The room protocol waits for a hello, asks the [`lobby::Lobby`] for a room, and then
-//! passes messages between the client and the room. Two bounded queues are the only connection to a room.
+//! A [`Gateway`] serves clients of rooms. The room protocol waits for a hello, asks the [`lobby::Lobby`] for a room,
+//! and then passes messages between the client and the room. Two bounded queues are the only connection to a room.
 
 mod buffers;
 pub mod certificate;

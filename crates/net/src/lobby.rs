@@ -19,8 +19,8 @@ pub trait Lobby: Send + Sync + 'static {
         attempt: JoinAttempt,
     ) -> Pin<Box<dyn Future<Output = Result<JoinGrant, Rejection>> + Send + 'a>>;
 
-    /// Issues a resume token after the room has admitted the player; `None` if the room type does not allow resuming. The
-    /// token of a durable room is stored before the future resolves.
+    /// Issues a resume token after the room has admitted the player; `None` if the room type does not allow resuming.
+    /// The token of a durable room is stored before the future resolves.
     fn issue_resume_token<'a>(
         &'a self,
         grant: &JoinGrant,
@@ -39,8 +39,8 @@ pub trait Lobby: Send + Sync + 'static {
 
 /// Checks the validity of sessions.
 pub trait SessionCheck: Send + Sync {
-    /// Number that changes with every revocation. While it is unchanged, valid sessions stay valid, so the check on each
-    /// message costs one atomic load.
+    /// Number that changes with every revocation. While it is unchanged, valid sessions stay valid, so the check on
+    /// each message costs one atomic load.
     fn epoch(&self) -> u64;
 
     /// Returns the validity of a session. `is_active` is true if its client has sent a message since the last check.

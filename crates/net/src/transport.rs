@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 /// A connection to one client that carries whole messages.
 ///
-/// It is driven by polling, so that an idle connection holds no buffers: input is decoded from a buffer of the thread, and
-/// all ready output is written in one system call.
+/// It is driven by polling, so that an idle connection holds no buffers: input is decoded from a buffer of the thread,
+/// and all ready output is written in one system call.
 pub trait Transport: Send + 'static {
     /// Delivery order of state packets: ordered if they arrive in order and without loss.
     fn order(&self) -> DeliveryOrder;
@@ -20,8 +20,8 @@ pub trait Transport: Send + 'static {
     /// Short name for logs and metric labels.
     fn name(&self) -> &'static str;
 
-    /// Reads a bounded amount of input and passes each whole message to `take`. Pending if there is no input. Call it until
-    /// it is pending.
+    /// Reads a bounded amount of input and passes each whole message to `take`. Pending if there is no input. Call it
+    /// until it is pending.
     fn poll_receive(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>>;
 
     /// Queues a message. An unreliable one may be dropped if the transport is busy.
@@ -56,8 +56,8 @@ pub trait Transport: Send + 'static {
     /// Queues the transport's close notice after all queued messages.
     fn queue_close(&mut self, notice: &CloseNotice<'_>);
 
-    /// Waits until the peer has closed too, after the close notice. Closing a socket with unread bytes would make the system
-    /// discard the last messages.
+    /// Waits until the peer has closed too, after the close notice. Closing a socket with unread bytes would make the
+    /// system discard the last messages.
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 }
 

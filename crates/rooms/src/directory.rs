@@ -165,8 +165,8 @@ impl RoomDirectory {
         self.wait_while(|tables| tables.written.contains_key(id), time_max).await
     }
 
-    /// Waits until no room of a type and label is being unloaded, so that it can be opened again instead of a new one being
-    /// created. Returns false on timeout.
+    /// Waits until no room of a type and label is being unloaded, so that it can be opened again instead of a new one
+    /// being created. Returns false on timeout.
     pub async fn wait_until_all_unloaded(&self, wanted: &TypeLabel, time_max: Duration) -> bool {
         let is_unloading = |tables: &Tables| {
             let is_open = |id: &RoomId| tables.by_id.get(id).is_some_and(|room| room.is_open());

@@ -208,8 +208,8 @@ impl RoomHost {
         self.register(room_type, names, started, (share, Some(queue)))
     }
 
-    /// Longest downtime after which players can resume, in milliseconds; -1 once the grace period after the start of this
-    /// server has passed.
+    /// Longest downtime after which players can resume, in milliseconds; -1 once the grace period after the start of
+    /// this server has passed.
     fn away_ms_max(&self) -> i64 {
         let types = self.types.all();
         let graces = types.iter().filter(|room_type| room_type.is_durable()).map(|room_type| room_type.resume_grace());

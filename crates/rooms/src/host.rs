@@ -97,8 +97,8 @@ impl RoomHost {
         })
     }
 
-    /// Returns the requested room: a running one, a stored one that is opened, or a new one if the request names a type and
-    /// all rooms of the type are full.
+    /// Returns the requested room: a running one, a stored one that is opened, or a new one if the request names a type
+    /// and all rooms of the type are full.
     pub(crate) async fn find(&self, selector: &RoomSelector, address: IpAddr) -> Result<RoomRef, Rejection> {
         // Rooms of a removed type can still be joined by id or code, but not by type.
         let room_type = match selector {

@@ -1,12 +1,12 @@
 //! Hosting of rooms: room types, the directory, the lobby, resume records, durable rooms, live sessions, telemetry.
 //!
-//! A [`RoomHost`] finds, creates, lists and ends the rooms of a node. The [`RoomLobby`] authenticates clients and joins them
-//! to rooms. The host implements [`Matches`](aether_services::matches::Matches) for the services.
+//! A [`RoomHost`] finds, creates, lists and ends the rooms of a node. The [`RoomLobby`] authenticates clients and joins
+//! them to rooms. The host implements [`Matches`](aether_services::matches::Matches) for the services.
 //!
 //! Steps of a join: [`RoomLobby`] verifies the token, `RoomHost::find` looks the room up in the directory, and
-//! `HostedRoom::join` passes the player to the room. A missing room is built on the blocking pool, outside of all locks.
-//! Creations of rooms of the same type and label run one after another, so that players who join at the same time share a
-//! room. So do openings of the same stored room.
+//! `HostedRoom::join` passes the player to the room. A missing room is built on the blocking pool, outside of all
+//! locks. Creations of rooms of the same type and label run one after another, so that players who join at the same
+//! time share a room. So do openings of the same stored room.
 
 mod code;
 mod directory;

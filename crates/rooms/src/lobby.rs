@@ -183,7 +183,8 @@ impl RoomLobby {
         Ok(grant(member, membership))
     }
 
-    /// Ends the session of a token that was used twice. The token that replaced it is invalid too, even after a restart.
+    /// Ends the session of a token that was used twice. The token that replaced it is invalid too, even after a
+    /// restart.
     async fn revoke_reused(&self, record: &ResumeRecord) {
         self.sessions.revoke(record.session);
         if self.host.has_durable()

@@ -58,8 +58,8 @@ impl RoomRequests {
         &self.services
     }
 
-    /// Answers the requests of one room until its queue ends. Storage requests keep their order; calls may take long and run
-    /// concurrently.
+    /// Answers the requests of one room until its queue ends. Storage requests keep their order; calls may take long
+    /// and run concurrently.
     pub(crate) async fn serve(self: Arc<Self>, handle: RoomHandle, mut queue: UnboundedReceiver<(RequestId, Request)>) {
         let mut calls: JoinSet<()> = JoinSet::new();
         while let Some((id, request)) = queue.recv().await {

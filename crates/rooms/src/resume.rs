@@ -34,8 +34,8 @@ pub(crate) enum ResumeLookup {
     Valid(Box<ResumeRecord>),
     /// The token is unknown or has expired.
     Unknown,
-    /// The token was used before, by a client that has sent a message since. One of the two clients is not the player, so
-    /// the session must end.
+    /// The token was used before, by a client that has sent a message since. One of the two clients is not the player,
+    /// so the session must end.
     Reused(Box<ResumeRecord>),
 }
 

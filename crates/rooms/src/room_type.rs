@@ -228,8 +228,8 @@ impl MatchType for RoomType {
     }
 }
 
-/// Room types of a server, from its call table. Modules add, replace and remove them while the server runs; a started room
-/// keeps its type.
+/// Room types of a server, from its call table. Modules add, replace and remove them while the server runs; a started
+/// room keeps its type.
 pub struct RoomTypes {
     services: Arc<Services>,
 }

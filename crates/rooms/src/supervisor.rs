@@ -62,8 +62,8 @@ impl RoomSupervisor {
         }
     }
 
-    /// Starts the task that answers requests. Most rooms send none, so it starts with the first request. The room limits the
-    /// number of pending requests.
+    /// Starts the task that answers requests. Most rooms send none, so it starts with the first request. The room
+    /// limits the number of pending requests.
     fn serve_requests(&self) -> (Requests, JoinHandle<()>) {
         let (sender, receiver) = unbounded_channel();
         (sender, tokio::spawn(Arc::clone(&self.requests).serve(self.handle.clone(), receiver)))

@@ -69,7 +69,8 @@ impl WriteQueue {
         self.changed.notify_one();
     }
 
-    /// Stores a member with its resume token. Returns true if it is stored within the time; attempts continue after that.
+    /// Stores a member with its resume token. Returns true if it is stored within the time; attempts continue after
+    /// that.
     pub async fn store_member(&self, member: StoredMember, time_max: Duration) -> bool {
         let (sender, stored) = oneshot::channel();
         let player = member.identity.player;

@@ -1,7 +1,7 @@
 //! The client API: operations that game clients call over HTTP, in the protocol of existing client SDKs.
 //!
-//! Each operation is in the call table of the services ([`aether_services::calls`]). This module declares its routes, a file
-//! per noun; the HTTP layer in `routing` does the rest.
+//! Each operation is in the call table of the services ([`aether_services::calls`]). This module declares its routes, a
+//! file per noun; the HTTP layer in `routing` does the rest.
 
 mod access;
 mod account;
@@ -142,9 +142,10 @@ pub(crate) fn routes() -> Routes<ClientApi> {
 pub(crate) fn description() -> Description {
     Description {
         title: "Aether client API",
-        text: "Operations for game clients. Answers omit fields at their zero value; 64-bit numbers are text. Requests may \
-            also use lowerCamelCase, and unknown fields are ignored. Bodies may be compressed with gzip or deflate. \
-            Requests beyond a rate limit get 429 and Retry-After; operations with the same x-rate-preset share a limit.",
+        text: "Operations for game clients. Answers omit fields at their zero value; 64-bit numbers are text. Requests \
+            may also use lowerCamelCase, and unknown fields are ignored. Bodies may be compressed with gzip or \
+            deflate. Requests beyond a rate limit get 429 and Retry-After; operations with the same x-rate-preset \
+            share a limit.",
         error_schema: json!({
             "type": "object",
             "required": ["code", "message"],

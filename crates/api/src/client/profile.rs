@@ -9,8 +9,8 @@
 //! | `DELETE /v2/profile/{id}` | | `{"active": id}`: the active profile afterwards |
 //! | `POST /v2/profile/{id}/select` | | the profile, now active |
 //!
-//! A profile is `{"id": text, "name": text, "data": object, "active": boolean, "create_time": time, "update_time": time}`,
-//! always with all fields.
+//! A profile always has all fields:
+//! `{"id": text, "name": text, "data": object, "active": boolean, "create_time": time, "update_time": time}`.
 
 use super::ClientApi;
 use crate::routing::Routes;

@@ -1,8 +1,8 @@
 //! Functions that clients call by name: `GET` and `POST /v2/rpc/{id}`.
 //!
-//! The payload is text that only the function interprets. `POST` sends it in the body as a JSON string, and the answer is
-//! `{"payload": text}`. With `?unwrap` in the query, body and answer are the bare payload, of the same content type. `GET`
-//! has an empty payload. The function gets the query in [`CallContext::query`].
+//! The payload is text that only the function interprets. `POST` sends it in the body as a JSON string, and the answer
+//! is `{"payload": text}`. With `?unwrap` in the query, body and answer are the bare payload, of the same content type.
+//! `GET` has an empty payload. The function gets the query in [`CallContext::query`].
 //!
 //! An error has one more field than on other routes: `{"code": number, "error": text, "message": text}`.
 //!

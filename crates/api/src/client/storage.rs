@@ -1,7 +1,7 @@
 //! Stored objects.
 //!
-//! A client writes and deletes only objects of its own user. In a read request, an object without a user id belongs to the
-//! server.
+//! A client writes and deletes only objects of its own user. In a read request, an object without a user id belongs to
+//! the server.
 
 use super::ClientApi;
 use crate::routing::Routes;

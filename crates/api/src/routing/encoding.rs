@@ -1,7 +1,7 @@
 //! Compression of answers, and decompression of request bodies within their size limit.
 //!
-//! The length of a compressed answer can leak a secret if an attacker controls a part of the answer. Attackers cannot send
-//! requests for another user here: users are authenticated by a header, not by a cookie.
+//! The length of a compressed answer can leak a secret if an attacker controls a part of the answer. Attackers cannot
+//! send requests for another user here: users are authenticated by a header, not by a cookie.
 
 use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::response::Response;

@@ -1,5 +1,5 @@
-//! Errors outside of protocols that define their own (`/v2`): a status, a code for programs and a sentence for people, as
-//! `{"code": "not_found", "error": "There is nothing at this path. Check the URL."}`.
+//! Errors outside of protocols that define their own (`/v2`): a status, a code for programs and a sentence for people,
+//! as `{"code": "not_found", "error": "There is nothing at this path. Check the URL."}`.
 
 use super::answer::{ErrorAnswer, json};
 use axum::body::Body;

@@ -1,9 +1,9 @@
 //! HTTP layer of all interfaces: routes, access, rate limits, answers, errors, and the OpenAPI description.
 //!
 //! An interface defines access, rate limits and the form of errors ([`Interface`], [`Calls`]). A route is declared once
-//! ([`Routes`]): its method, its path, and the operation that it calls. Access and rate preset come from the call table of
-//! the services. Reading requests, calling and counting are the same for all routes. The OpenAPI description is generated
-//! from the same declarations.
+//! ([`Routes`]): its method, its path, and the operation that it calls. Access and rate preset come from the call table
+//! of the services. Reading requests, calling and counting are the same for all routes. The OpenAPI description is
+//! generated from the same declarations.
 
 mod answer;
 pub(crate) mod encoding;
@@ -40,8 +40,8 @@ pub(crate) trait Interface: Clone + Send + Sync + 'static {
 
 /// An interface whose routes call operations.
 pub(crate) trait Calls: Interface {
-    /// Returns the access that the interface requires for an operation with this access. An operator's interface requires
-    /// that of the operator for all operations.
+    /// Returns the access that the interface requires for an operation with this access. An operator's interface
+    /// requires that of the operator for all operations.
     fn access(operation: Access) -> Access {
         operation
     }

@@ -1,5 +1,5 @@
-//! OpenAPI 3.1 description of an interface, generated from its routes and the message definitions, so that it always matches
-//! what is served.
+//! OpenAPI 3.1 description of an interface, generated from its routes and the message definitions, so that it always
+//! matches what is served.
 
 mod messages;
 mod schema;

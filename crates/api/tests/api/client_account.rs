@@ -1,5 +1,5 @@
-//! Accounts over the client API, through the router without a socket: requests as SDKs send them, and the details of answers
-//! that SDKs rely on.
+//! Accounts over the client API, through the router without a socket: requests as SDKs send them, and the details of
+//! answers that SDKs rely on.
 
 use aether_api::client::{ApiKeys, ClientApi, RateSettings, RequestRates, router};
 use aether_api::{PeerAddress, TrustedProxies};

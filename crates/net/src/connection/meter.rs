@@ -13,7 +13,8 @@ const STRIKES_FORGIVEN: u32 = 32;
 /// Strikes for a message that cannot be decoded: a correct peer sends none.
 const STRIKES_UNREADABLE: u32 = 32;
 
-/// Strikes beyond which a peer is closed during the handshake. They are not forgiven: such a peer has only a hello to send.
+/// Strikes beyond which a peer is closed during the handshake. They are not forgiven: such a peer has only a hello to
+/// send.
 const HANDSHAKE_STRIKES_MAX: u32 = 16;
 /// Strikes during the handshake for a message that cannot be decoded.
 const HANDSHAKE_STRIKES_UNREADABLE: u32 = 4;
@@ -55,8 +56,8 @@ impl MessageRates {
 
 /// Counts the messages of one peer against its rates, and stores the pending end of the connection.
 ///
-/// The driver calls it for every message. A protocol calls it for messages that are nested in others, and for messages that
-/// it drops.
+/// The driver calls it for every message. A protocol calls it for messages that are nested in others, and for messages
+/// that it drops.
 pub struct RateMeter<'a> {
     metrics: &'a ConnectionMetrics,
     now: Duration,

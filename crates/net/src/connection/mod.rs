@@ -1,6 +1,7 @@
 //! One connection, from opening to close.
 //!
-//! The [`driver`] owns turns, deadlines, rates, back-pressure and the stop notice; a [`Protocol`] interprets the messages.
+//! The [`driver`] owns turns, deadlines, rates, back-pressure and the stop notice; a [`Protocol`] interprets the
+//! messages.
 
 mod driver;
 mod end;

@@ -11,16 +11,17 @@ use std::task::Context;
 /// Interprets the messages of one connection.
 ///
 /// A protocol is a state machine: input through `handle_*`, background work in [`Protocol::poll_work`], output through
-/// [`Protocol::answer`] and [`Protocol::fill`]. It owns no socket and never waits. The driver does what is the same for all
-/// protocols: turns, deadlines, rates, idle peers, slow readers and the stop notice. In one turn it calls, in this order:
+/// [`Protocol::answer`] and [`Protocol::fill`]. It owns no socket and never waits. The driver does what is the same for
+/// all protocols: turns, deadlines, rates, idle peers, slow readers and the stop notice. In one turn it calls, in this
+/// order:
 ///
 /// 1. for each received message: `decode`, `class`, `handle_message`; or `handle_unreadable`;
 /// 2. `poll_work`;
 /// 3. `handle_second`, each second, and `handle_stop`, once; or `handle_deadline`, if the handshake takes too long;
 /// 4. `answer`, and then `fill` while the transport accepts data and `has_output` is true.
 ///
-/// The handshake lasts until [`Protocol::is_open`] returns true, which is permanent. During the handshake only the deadline
-/// and strikes apply; rates, the idle timeout and the stop notice apply to open connections.
+/// The handshake lasts until [`Protocol::is_open`] returns true, which is permanent. During the handshake only the
+/// deadline and strikes apply; rates, the idle timeout and the stop notice apply to open connections.
 pub trait Protocol: Send {
     /// A message of the peer.
     type Message;
@@ -39,8 +40,8 @@ pub trait Protocol: Send {
     /// Rates of an open connection. Called at the start and after the handshake.
     fn rates(&self) -> MessageRates;
 
-    /// Returns true if more messages can be handled. While it is false, nothing is read and the peer is held back. It must
-    /// become true again before the idle timeout.
+    /// Returns true if more messages can be handled. While it is false, nothing is read and the peer is held back. It
+    /// must become true again before the idle timeout.
     fn can_receive(&self) -> bool {
         true
     }
@@ -60,7 +61,8 @@ pub trait Protocol: Send {
     /// Handles the passing of a second. `is_active` is true if the peer has sent anything in it.
     fn handle_second(&mut self, _is_active: bool, _meter: &mut RateMeter<'_>) {}
 
-    /// Ends a handshake that takes too long. Returns the reason; [`Protocol::answer`] is called once more before the end.
+    /// Ends a handshake that takes too long. Returns the reason; [`Protocol::answer`] is called once more before the
+    /// end.
     fn handle_deadline(&mut self) -> Closing {
         closing(CloseReason::Unauthenticated)
     }
@@ -68,8 +70,8 @@ pub trait Protocol: Send {
     /// Continues background work, such as waiting for answers, and registers the waker for output.
     fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut RateMeter<'_>);
 
-    /// Writes immediate answers; returns true if there were any. It is also called while the transport is busy: a backlog of
-    /// answers pauses reading. Later answers belong in [`Protocol::fill`].
+    /// Writes immediate answers; returns true if there were any. It is also called while the transport is busy: a
+    /// backlog of answers pauses reading. Later answers belong in [`Protocol::fill`].
     fn answer<T: Transport>(&mut self, _out: &mut OutgoingMessages<'_, T>) -> bool {
         false
     }
@@ -77,8 +79,8 @@ pub trait Protocol: Send {
     /// Returns true if [`Protocol::fill`] has output.
     fn has_output(&self) -> bool;
 
-    /// Writes a bounded amount of output. It is called only after all earlier output was flushed. Returns the end of the
-    /// connection, if the protocol ends it and has no more output.
+    /// Writes a bounded amount of output. It is called only after all earlier output was flushed. Returns the end of
+    /// the connection, if the protocol ends it and has no more output.
     fn fill<T: Transport>(&mut self, out: &mut OutgoingMessages<'_, T>) -> Option<ConnectionEnd>;
 
     /// Reason for which the protocol is about to end the connection. It is used if the peer does not read the output

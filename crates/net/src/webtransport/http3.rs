@@ -1,7 +1,7 @@
 //! The part of HTTP/3 (RFC 9114) that one WebTransport session needs.
 //!
-//! Our settings disable the dynamic table of header compression, so its two streams carry nothing that has to be read. They
-//! and the control stream are only kept open, as the standard requires.
+//! Our settings disable the dynamic table of header compression, so its two streams carry nothing that has to be read.
+//! They and the control stream are only kept open, as the standard requires.
 
 use crate::transport::TransportEnded;
 use aether_framing::FramingError;
@@ -14,7 +14,8 @@ use wtransport::quinn::{self, Connection, ReadError, ReadExactError, RecvStream,
 
 /// Largest payload of a SETTINGS or HEADERS frame, in bytes. A browser's session request has about 300.
 const FRAME_BYTES_MAX: u64 = 4_096;
-/// Largest payload of an unknown frame that is skipped, in bytes. Peers send such frames only to test tolerance (GREASE).
+/// Largest payload of an unknown frame that is skipped, in bytes. Peers send such frames only to test tolerance
+/// (GREASE).
 const UNKNOWN_FRAME_BYTES_MAX: u64 = 256;
 /// Most unknown frames that are skipped before the expected one.
 const UNKNOWN_FRAMES_MAX: u32 = 8;

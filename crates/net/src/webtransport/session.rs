@@ -30,8 +30,8 @@ pub const CODE_VIOLATION_FIRST: u32 = 0x1000;
 /// Most datagrams per turn, so that a flood of them does not block the stream.
 const DATAGRAMS_PER_TURN_MAX: usize = 16;
 
-/// Pause between the arrival of the last message and the end of the session. A browser discards unread messages when the
-/// session ends; a page that reads the last message closes by itself.
+/// Pause between the arrival of the last message and the end of the session. A browser discards unread messages when
+/// the session ends; a page that reads the last message closes by itself.
 const CLOSE_GRACE: Duration = Duration::from_millis(100);
 
 /// A WebTransport session with one client.

@@ -1,5 +1,5 @@
-//! Password reset and email verification. The protocol has neither; these operations and their messages are extensions of
-//! Aether, in [`operation`](aether_services::account::operation).
+//! Password reset and email verification. The protocol has neither; these operations and their messages are extensions
+//! of Aether, in [`operation`](aether_services::account::operation).
 //!
 //! | route | requires | body | effect |
 //! | --- | --- | --- | --- |

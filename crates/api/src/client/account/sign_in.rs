@@ -1,8 +1,8 @@
 //! Signing in, and linking and unlinking of sign-in methods.
 //!
 //! Identity providers of the server's configuration have routes that extend the protocol:
-//! `POST /v2/account/authenticate/external/{provider}`, and the same with `link` or `unlink` instead of `authenticate`. The
-//! body is the same as for other providers: `{"token": "…", "vars": {…}}`.
+//! `POST /v2/account/authenticate/external/{provider}`, and the same with `link` or `unlink` instead of `authenticate`.
+//! The body is the same as for other providers: `{"token": "…", "vars": {…}}`.
 
 use super::super::ClientApi;
 use crate::routing::Routes;

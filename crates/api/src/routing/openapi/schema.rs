@@ -234,6 +234,6 @@ mod tests {
     #[test]
     fn comments_of_messages_are_descriptions() {
         let schemas = schemas_of("nakama.api.User");
-        assert_eq!(schemas["User"]["description"], "What everyone sees of a user.");
+        assert_eq!(schemas["User"]["description"], "Public data of a user.");
     }
 }

@@ -95,7 +95,8 @@ impl<'a> RoomHandshake<'a> {
         }
     }
 
-    /// Ends the handshake. A client without an accepted hello is unauthenticated; one that waits for the answer may retry.
+    /// Ends the handshake. A client without an accepted hello is unauthenticated; one that waits for the answer may
+    /// retry.
     pub fn handle_deadline(&mut self) -> Closing {
         if self.awaits_hello() {
             return closing(CloseReason::Unauthenticated);

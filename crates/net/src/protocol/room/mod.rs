@@ -137,9 +137,7 @@ impl Protocol for RoomProtocol<'_> {
             }
             // The reassembled message counts against its own rate.
             ClientMessage::Fragment(_) => MessageClass::Fragments,
-            ClientMessage::Game(_) if matches!(&self.stage, Stage::Joined(joined) if joined.grant.member.is_relay()) => {
-                MessageClass::Frequent
-            }
+            ClientMessage::Game(_) if self.is_in_relay() => MessageClass::Frequent,
             _ => MessageClass::Usual,
         }
     }
@@ -245,6 +243,11 @@ impl Protocol for RoomProtocol<'_> {
 }
 
 impl RoomProtocol<'_> {
+    /// Returns true if the client has joined a relay room.
+    fn is_in_relay(&self) -> bool {
+        matches!(&self.stage, Stage::Joined(joined) if joined.grant.member.is_relay())
+    }
+
     /// Handles a reassembled message that cannot be decoded, as the driver does with whole messages.
     fn handle_unreadable_whole(&mut self, error: DecodeError, meter: &mut RateMeter<'_>) {
         self.gateway.connections.metrics.decode_errors.inc();

@@ -84,8 +84,8 @@ impl<'a> RoomOutputWriter<'a> {
         None
     }
 
-    /// Queues the newest snapshot, if there is one. A client that misses a change would stay wrong forever, so a failure
-    /// closes the connection.
+    /// Queues the newest snapshot, if there is one. A client that misses a change would stay wrong forever, so a
+    /// failure closes the connection.
     fn fill_state<T: Transport>(
         &mut self,
         endpoint: &ConnectionEndpoint,
