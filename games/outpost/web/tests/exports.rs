@@ -5,7 +5,7 @@ use aether_outpost_rules::{
 };
 use aether_outpost_web::{Ground, Site, Steering, StructureKind, Walker, WebPreview, WebShot, cost, health, measures};
 
-const KINDS: [(StructureKind, rules::StructureKind); 4] = [
+const KINDS: [(StructureKind, rules::Kind); 4] = [
     (StructureKind::Wall, rules::Kind::Wall),
     (StructureKind::Door, rules::Kind::Door),
     (StructureKind::Fence, rules::Kind::Fence),

@@ -118,6 +118,8 @@ async fn a_stopping_server_notifies_clients_and_rejects_joins() {
         let stays = server.join(transport, JSON, &server.hello("sandbox")).await;
         let member = server.join(transport, PROTOBUF, &server.hello("relay")).await;
         assert_eq!(server.get("/readyz").await.status, 200);
+        let health = server.get("/api/health").await;
+        assert_eq!((health.status, health.json()), (200, serde_json::json!({ "status": "ok" })));
         let running = server.take_running();
         let stopping = tokio::spawn(running.stop(Duration::from_secs(3)));
         let closing = leaves
@@ -129,7 +131,9 @@ async fn a_stopping_server_notifies_clients_and_rejects_joins() {
         assert_eq!((closing.reason, closing.deadline_ms), (CloseReason::Shutdown, 3_000));
         let readiness = server.get("/readyz").await;
         let not_ready = serde_json::json!({ "code": "not_ready", "error": "the server is stopping" });
-        assert_eq!((readiness.status, readiness.json()), (503, not_ready));
+        assert_eq!((readiness.status, readiness.json()), (503, not_ready.clone()));
+        let health = server.get("/api/health").await;
+        assert_eq!((health.status, health.json()), (503, not_ready));
         assert_eq!(server.get("/livez").await.status, 200);
         let late = server.connector(PROTOBUF).open(transport).await;
         assert!(late.is_err() || late.expect("it opened").next_message().await.is_err(), "nobody comes in");
