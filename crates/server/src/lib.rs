@@ -22,6 +22,7 @@ mod running;
 mod server;
 
 pub use aether_api::{PageAsset, PageFile, Pages};
+pub use aether_net::relay::RelaySettings;
 pub use aether_rooms::{LiveSessions, RoomDefinition, RoomType};
 pub use aether_services as services;
 pub use aether_services::session::{keys, tokens};

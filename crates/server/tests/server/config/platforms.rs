@@ -100,7 +100,7 @@ fn a_provider_cannot_have_the_name_of_a_platform() {
 fn missing_settings_of_a_provider_are_reported() {
     for (key, expected) in [
         ("issuers", "provider.example.issuers is missing: set it to the `iss` of the provider's tokens."),
-        ("audiences", "set it to the game's client ids at the provider, or provider.example.authorized_parties"),
+        ("audiences", "set it to the game's client ids at the provider, or set provider.example.authorized_parties"),
         ("keys_url", "provider.example.keys_url is missing: set it to jwks_uri"),
     ] {
         let text: String =
