@@ -13,7 +13,7 @@ fn tls_cluster(name: &str) -> Option<(Cluster, std::path::PathBuf)> {
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
-    cluster.encrypt(&certificate.pem(), &key.serialize_pem()).unwrap();
+    cluster.enable_tls(&certificate.pem(), &key.serialize_pem()).unwrap();
     let file = cluster.folder().join("authority.pem");
     std::fs::write(&file, authority.pem()).unwrap();
     cluster.start().unwrap();
