@@ -144,12 +144,10 @@ impl fmt::Display for CertificateError {
             CertificateError::File { path, error } => write!(f, "{} cannot be read: {error}", path.display()),
             CertificateError::NoCertificate(path) => write!(f, "{} contains no certificate", path.display()),
             CertificateError::Unusable(error) => {
-                write!(f, "the certificate and its key cannot be used together: {error}")
+                write!(f, "the certificate and its key cannot be used: {error}")
             }
             CertificateError::NotGenerated(error) => write!(f, "the certificate cannot be generated: {error}"),
-            CertificateError::NotForQuic => {
-                f.write_str("the certificate cannot be used for QUIC; use a key for TLS 1.3")
-            }
+            CertificateError::NotForQuic => f.write_str("the certificate cannot be used for QUIC"),
         }
     }
 }

@@ -242,7 +242,7 @@ pub(crate) fn to_room_error(error: aether_services::ServiceError) -> Rejection {
         GrpcCode::Unavailable | GrpcCode::DeadlineExceeded | GrpcCode::Aborted | GrpcCode::ResourceExhausted => {
             database_timeout()
         }
-        _ => Rejection::new(ErrorCode::Internal, "the room could not be opened; the server log has the reason"),
+        _ => Rejection::new(ErrorCode::Internal, "the room could not be opened; try again in a moment"),
     }
 }
 

@@ -141,7 +141,7 @@ impl RoomHost {
         let Some(host) = self.this.upgrade() else { return Err(stopping()) };
         let done = tokio::spawn(work(host)).await;
         done.unwrap_or_else(|_| {
-            Err(Rejection::new(ErrorCode::Internal, "the room could not be opened; the server log has the reason"))
+            Err(Rejection::new(ErrorCode::Internal, "the room could not be opened; try again in a moment"))
         })
     }
 

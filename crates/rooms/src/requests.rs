@@ -129,7 +129,7 @@ impl RoomRequests {
         match timeout(CALL_TIME_MAX, called).await {
             Ok(Ok(Ok(value))) => Answer::Value(value),
             Ok(Ok(Err(error))) => Answer::Failed(error.to_string()),
-            Ok(Err(_)) => Answer::Failed(format!("function `{name}` panicked; see the server log")),
+            Ok(Err(_)) => Answer::Failed(format!("function `{name}` panicked")),
             Err(_) => {
                 abort.abort();
                 Answer::Failed(format!("function `{name}` did not answer within {} seconds", CALL_TIME_MAX.as_secs()))
