@@ -26,7 +26,7 @@ pub use aether_wire::{CloseReason, CommandSeq, ErrorCode, GameBody, RequestId};
 pub use aether_world::{SpawnError, Visibility, World};
 
 #[cfg(feature = "server")]
-pub use aether_server::{RunningServer, Server};
+pub use aether_server::{PageAsset, Pages, RelaySettings, RunningServer, Server};
 
 #[cfg(feature = "client")]
 pub use aether_client::{

@@ -1,4 +1,4 @@
 //! The Rust code of README.md and docs/, compiled. See build.rs.
-#![expect(dead_code, unused, clippy::all, reason = "snippets show one thing each")]
+#![expect(unused, clippy::all, reason = "snippets show one thing each")]
 
 include!(concat!(env!("OUT_DIR"), "/snippets.rs"));
