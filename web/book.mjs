@@ -63,6 +63,10 @@ function render(path, source, texts) {
         const target = targetOf(path, href, texts);
         return target === undefined ? text : `<a href="${target}">${text}</a>`;
       },
+      // Comments hold code that only the check of the snippets needs.
+      html({ text }) {
+        return text.replace(/<!--[\s\S]*?-->\n*/g, "");
+      },
       // Wide tables and listings scroll, so they must be focusable.
       code({ text }) {
         return `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`;

@@ -128,7 +128,7 @@ test("the docs link to their own pages, and other targets become plain text", as
   try {
     await mkdir(join(project, "docs/how-to"), { recursive: true });
     await writeFile(join(project, "docs/README.md"), "# Book\n\n[one](how-to/one.md#the-end) [source](../src/lib.rs) [inside](../ARCHITECTURE.md) [all](how-to/)\n");
-    await writeFile(join(project, "docs/how-to/one.md"), "# One\n\n## The end\n\n```html\n<b style=\"x\">\n```\n\n[back](../README.md)\n");
+    await writeFile(join(project, "docs/how-to/one.md"), "# One\n\n## The end\n\n<!-- compile with:\nlet hidden = 1;\n\nlet too = 2;\n-->\n```html\n<b style=\"x\">\n```\n\n[back](../README.md)\n");
     for (const other of ["ARCHITECTURE.md", "WIRE_FORMAT.md"]) await writeFile(join(project, other), `# ${other}\n`);
     const book = new Map((await readBook(project)).map((page) => [page.address, page]));
     const { html, title } = book.get("/docs");
@@ -139,6 +139,7 @@ test("the docs link to their own pages, and other targets become plain text", as
     assert.doesNotMatch(html, /lib\.rs/);
     assert.match(book.get("/docs/how-to/one").html, /id="the-end"/);
     assert.match(book.get("/docs/how-to/one").html, /&lt;b style=&quot;x&quot;&gt;/);
+    assert.doesNotMatch(book.get("/docs/how-to/one").html, /compile with|hidden|too|--(?:>|&gt;)/, "comments are not shown");
     assert.match(book.get("/docs/how-to/one").html, /href="\/docs"/);
     assert.match(book.get("/docs/how-to").html, /href="\/docs\/how-to\/one">One/);
   } finally {
