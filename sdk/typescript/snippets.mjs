@@ -63,7 +63,9 @@ try {
     execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", file], { cwd: folder, stdio: "inherit" });
   }
   console.log(`${count} snippets of the docs compile`);
-} catch {
+} catch (error) {
+  // The compiler has printed its errors.
+  if (error.status === undefined) throw error;
   process.exitCode = 1;
 } finally {
   await rm(folder, { recursive: true, force: true });
