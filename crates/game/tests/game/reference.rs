@@ -45,8 +45,11 @@ fn the_page_on_room_settings_has_a_row_for_every_setting() {
         .filter_map(|line| line.strip_prefix("    pub ")?.split_once(':'))
         .map(|(field, _)| field)
         .collect();
-    let rows: Vec<&str> =
-        SETTINGS_PAGE.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|(row, _)| row).collect();
+    let rows: Vec<&str> = SETTINGS_PAGE
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(row, _)| row)
+        .collect();
     assert_eq!(rows, fields);
 }
 
@@ -58,7 +61,10 @@ fn names<'a>(source: &'a str, prefix: &str) -> BTreeSet<&'a str> {
 /// Returns the names of the calls in the first column of a page's tables, of those that begin with this receiver.
 fn calls<'a>(page: &'a str, receiver: &str) -> BTreeSet<&'a str> {
     let columns = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
-    columns.flat_map(|column| column.split("`, `")).filter_map(|call| Some(word(call.strip_prefix(receiver)?))).collect()
+    columns
+        .flat_map(|column| column.split("`, `"))
+        .filter_map(|call| Some(word(call.strip_prefix(receiver)?)))
+        .collect()
 }
 
 fn word(text: &str) -> &str {
