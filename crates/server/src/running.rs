@@ -133,10 +133,7 @@ impl RunningServer {
         let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
         let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
         aether_rooms::register_functions(&mut server.extensions.functions);
-        for room_type in server.take_room_types(&config, &registry)? {
-            let registered = server.extensions.match_types.register(Arc::new(room_type));
-            registered.map_err(|refusal| StartError::Config(refusal.to_string()))?;
-        }
+        server.register_room_types(&config, &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&services).await?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;

@@ -231,17 +231,14 @@ impl Server {
         self.room_types.iter().find(|(known, _)| known == name).map(|(_, definition)| definition)
     }
 
-    /// Takes the room types, with the settings of the configuration.
-    pub(crate) fn take_room_types(
-        &mut self,
-        config: &Config,
-        registry: &Registry,
-    ) -> Result<Vec<RoomType>, StartError> {
-        let configure = |(name, definition): (String, RoomDefinition)| {
+    /// Registers the room types, with the settings of the configuration, in the table of calls.
+    pub(crate) fn register_room_types(&mut self, config: &Config, registry: &Registry) -> Result<(), StartError> {
+        for (name, definition) in std::mem::take(&mut self.room_types) {
             let definition = configure(config, &name, definition)?;
-            Ok(RoomType::new(name, definition, registry))
-        };
-        std::mem::take(&mut self.room_types).into_iter().map(configure).collect()
+            let registered = self.extensions.match_types.register(Arc::new(RoomType::new(name, definition, registry)));
+            registered.map_err(|error| StartError::Config(error.to_string()))?;
+        }
+        Ok(())
     }
 }
 

@@ -79,7 +79,7 @@ async fn refused_version(client: &mut Connection, spoken: &str) {
     assert_eq!(end.reason(), Some(CloseReason::ProtocolViolation));
     let notice = &end.notices[0];
     assert_eq!((notice.code, notice.fatal), (ErrorCode::VersionMismatch, true));
-    assert!(notice.message.contains(spoken) && notice.message.contains("version 2 is expected"), "{}", notice.message);
+    assert!(notice.message.contains(spoken) && notice.message.contains("version 2 is required"), "{}", notice.message);
 }
 
 #[tokio::test(flavor = "multi_thread")]
