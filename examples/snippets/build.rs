@@ -96,11 +96,8 @@ fn write_block(code: &mut String, page: &Path, block: &Block) {
         true => block.context.replace(PLACEHOLDER, &snippet),
         false => format!("{}let _ = {{\n{snippet}}};\n", block.context),
     };
-    writeln!(
-        code,
-        "// {page}, line {line}\nasync fn {name}_{line}() -> Result<(), Box<dyn std::error::Error>> {{\n{body}Ok(())\n}}\n",
-        name = name.to_ascii_lowercase(),
-        line = block.line,
-    )
-    .expect("writing to a string cannot fail");
+    let (name, line) = (name.to_ascii_lowercase(), block.line);
+    let signature = format!("async fn {name}_{line}() -> Result<(), Box<dyn std::error::Error>>");
+    writeln!(code, "// {page}, line {line}\n{signature} {{\n{body}Ok(())\n}}\n")
+        .expect("writing to a string cannot fail");
 }
