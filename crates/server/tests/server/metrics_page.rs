@@ -24,7 +24,7 @@ fn every_metric_is_listed() {
         metrics.remove(other);
     }
     let columns = rows().into_iter().filter(|row| row.starts_with("| `aether_"));
-    let listed = columns.flat_map(|row| first_column(row)).map(str::to_owned);
+    let listed = columns.flat_map(first_column).map(str::to_owned);
     assert_eq!(listed.collect::<BTreeSet<_>>(), metrics);
 }
 
