@@ -1,4 +1,4 @@
-//! Rules about who depends on whom, from cargo's metadata.
+//! Rules about dependencies between crates, checked on cargo's metadata.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Finding, relative};
 use crate::failure::Failure;
-use crate::house::{self, PackageLevel};
+use crate::floors::{self, PackageLevel};
 
 /// The async runtime that stays above the engine.
 const RUNTIME: &str = "tokio";
@@ -19,11 +19,11 @@ pub struct Member {
     pub name: String,
     /// Its folder relative to the root.
     pub folder: String,
-    /// Cargo's own name for it, which includes where it comes from.
+    /// Cargo's package id, which includes the source.
     pub id: String,
     /// The packages it names in its manifest.
     pub dependencies: Vec<Dependency>,
-    /// Its features, each with what it switches on.
+    /// Its features, each with the features and dependencies that it enables.
     pub features: BTreeMap<String, Vec<String>>,
 }
 
@@ -42,7 +42,7 @@ pub struct Dependency {
 pub fn members(metadata: &Value, root: &Path) -> Result<Vec<Member>, Failure> {
     let mut members: Vec<Member> = array(metadata, "packages")?
         .iter()
-        // Cargo gives a source to everything that is not a path of ours.
+        // Packages of the workspace have no source.
         .filter(|package| package["source"].is_null())
         .map(|package| Member {
             name: text(&package["name"]),
@@ -78,15 +78,15 @@ fn features(package: &Value) -> BTreeMap<String, Vec<String>> {
     listed.into_iter().flatten().map(|(name, parts)| (name.clone(), texts(parts))).collect()
 }
 
-/// Checks the crate for game authors: its feature `rules` switches on only what rules may use.
+/// Checks that the feature `rules` of the crate for game authors enables only what rules may use.
 pub fn check_rules_feature(members: &[Member]) -> Vec<Finding> {
-    let Some(facade) = members.iter().find(|member| house::is_facade(&member.name)) else { return Vec::new() };
-    let parts = facade.features.get(house::RULES_FEATURE).map(Vec::as_slice).unwrap_or_default();
+    let Some(facade) = members.iter().find(|member| floors::is_facade(&member.name)) else { return Vec::new() };
+    let parts = facade.features.get(floors::RULES_FEATURE).map(Vec::as_slice).unwrap_or_default();
     let may_be_used = |package: &str| {
         let member = members.iter().find(|member| member.name == package);
         // A crate from a registry is built for the browser with the rules.
-        let level = member.map(|member| house::place_of(&member.name, &member.folder));
-        level.is_none_or(|level| level.is_some_and(|level| house::may_rules_use(level)))
+        let level = member.map(|member| floors::level_of(&member.name, &member.folder));
+        level.is_none_or(|level| level.is_some_and(|level| floors::may_rules_use(level)))
     };
     let bad = parts.iter().filter(|part| !part.strip_prefix("dep:").is_some_and(may_be_used));
     bad.map(|part| Finding {
@@ -94,44 +94,44 @@ pub fn check_rules_feature(members: &[Member]) -> Vec<Finding> {
         line: 1,
         rule: "floors",
         advice: format!(
-            "the feature `{}` must not switch on `{part}`, which is above what rules use",
-            house::RULES_FEATURE
+            "the feature `{}` must not enable `{part}`; rules use only floors 0 to 2",
+            floors::RULES_FEATURE
         ),
         warning: false,
     })
     .collect()
 }
 
-/// A crate uses only crates on lower floors.
+/// Checks that a crate uses only crates on lower floors.
 pub fn check_floors(members: &[Member], manifest: &dyn Fn(&str) -> String) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let places: BTreeMap<&str, PackageLevel> = members
+    let levels: BTreeMap<&str, PackageLevel> = members
         .iter()
-        .filter_map(|member| Some((member.name.as_str(), house::place_of(&member.name, &member.folder)?)))
+        .filter_map(|member| Some((member.name.as_str(), floors::level_of(&member.name, &member.folder)?)))
         .collect();
     let folders: BTreeMap<&str, &str> =
         members.iter().map(|member| (member.name.as_str(), member.folder.as_str())).collect();
     for member in members {
         let path = format!("{}/Cargo.toml", member.folder);
-        let Some(&place) = places.get(member.name.as_str()) else {
+        let Some(&level) = levels.get(member.name.as_str()) else {
             findings.push(Finding {
                 path,
                 line: 1,
                 rule: "floors",
-                advice: format!("give {} a floor in xtask/src/house.rs", member.name),
+                advice: format!("give {} a floor in xtask/src/floors.rs", member.name),
                 warning: false,
             });
             continue;
         };
         for dependency in &member.dependencies {
-            let Some(&used) = places.get(dependency.name.as_str()) else {
+            let Some(&used) = levels.get(dependency.name.as_str()) else {
                 continue;
             };
             let folder = folders.get(dependency.name.as_str()).copied().unwrap_or_default();
-            let in_tests = dependency.for_tests && house::may_use_in_tests(&member.name, &dependency.name, folder);
-            let only_rules = house::is_facade(&dependency.name) && dependency.features == [house::RULES_FEATURE];
-            let is_allowed = (place == PackageLevel::Rules && only_rules)
-                || house::may_use((&member.name, place), (&dependency.name, used));
+            let in_tests = dependency.for_tests && floors::may_use_in_tests(&member.name, &dependency.name, folder);
+            let only_rules = floors::is_facade(&dependency.name) && dependency.features == [floors::RULES_FEATURE];
+            let is_allowed = (level == PackageLevel::Rules && only_rules)
+                || floors::may_use((&member.name, level), (&dependency.name, used));
             if in_tests || is_allowed {
                 continue;
             }
@@ -140,7 +140,7 @@ pub fn check_floors(members: &[Member], manifest: &dyn Fn(&str) -> String) -> Ve
                 path: path.clone(),
                 rule: "floors",
                 advice: format!(
-                    "{} ({place:?}) may use only lower floors, not {} ({used:?}); move the code \
+                    "{} ({level:?}) may use only lower floors, not {} ({used:?}); move the code \
                      down or pass it in from above",
                     member.name, dependency.name
                 ),
@@ -151,16 +151,16 @@ pub fn check_floors(members: &[Member], manifest: &dyn Fn(&str) -> String) -> Ve
     findings
 }
 
-/// The async runtime is in nobody's dependency tree up to the engine and the client.
+/// Checks that the engine, the client and everything below them do not depend on the async runtime.
 pub fn check_runtime(members: &[Member], resolved: &Resolved) -> Vec<Finding> {
     let mut findings = Vec::new();
     for member in members {
-        let place = house::place_of(&member.name, &member.folder);
-        let Some(place) = place else { continue };
-        if !house::is_deterministic(&member.name, place) {
+        let level = floors::level_of(&member.name, &member.folder);
+        let Some(level) = level else { continue };
+        if !floors::is_deterministic(&member.name, level) {
             continue;
         }
-        if let Some(way) = resolved.way_to(&member.id, RUNTIME) {
+        if let Some(chain) = resolved.path_to(&member.id, RUNTIME) {
             findings.push(Finding {
                 path: format!("{}/Cargo.toml", member.folder),
                 line: 1,
@@ -169,7 +169,7 @@ pub fn check_runtime(members: &[Member], resolved: &Resolved) -> Vec<Finding> {
                     "{} must do without {RUNTIME}, which comes by {}; drop that dependency or \
                      its feature",
                     member.name,
-                    way.join(" -> ")
+                    chain.join(" -> ")
                 ),
                 warning: false,
             });
@@ -178,7 +178,7 @@ pub fn check_runtime(members: &[Member], resolved: &Resolved) -> Vec<Finding> {
     findings
 }
 
-/// The resolved dependency graph without what only tests use.
+/// The resolved dependency graph, without dev-dependencies.
 #[derive(Default)]
 pub struct Resolved {
     names: BTreeMap<String, String>,
@@ -201,8 +201,8 @@ impl Resolved {
                 })
                 .map(|used| text(&used["pkg"]))
                 .collect();
-            // Cargo resolves the features of the whole workspace; which of them rules get is checked by their manifests.
-            let uses = if house::is_facade(resolved.names.get(&text(&node["id"])).map_or("", String::as_str)) {
+            // Cargo unifies the features of the whole workspace, so the features of rules are checked by manifest.
+            let uses = if floors::is_facade(resolved.names.get(&text(&node["id"])).map_or("", String::as_str)) {
                 Vec::new()
             } else {
                 uses
@@ -212,19 +212,19 @@ impl Resolved {
         Ok(resolved)
     }
 
-    /// The shortest chain of names from a package to one called `wanted`, if there is one.
-    fn way_to(&self, from: &str, wanted: &str) -> Option<Vec<String>> {
+    /// Returns the shortest chain of names from a package to one named `wanted`.
+    fn path_to(&self, from: &str, wanted: &str) -> Option<Vec<String>> {
         let mut seen = BTreeSet::from([from]);
         let mut waiting = VecDeque::from([vec![from]]);
-        while let Some(way) = waiting.pop_front() {
-            let last = way.last()?;
+        while let Some(chain) = waiting.pop_front() {
+            let last = chain.last()?;
             if self.names.get(*last).is_some_and(|name| name == wanted) {
                 let named = |id: &&str| self.names.get(*id).cloned().unwrap_or_default();
-                return Some(way.iter().map(named).collect());
+                return Some(chain.iter().map(named).collect());
             }
             for next in self.uses.get(*last).into_iter().flatten() {
                 if seen.insert(next) {
-                    let mut longer = way.clone();
+                    let mut longer = chain.clone();
                     longer.push(next);
                     waiting.push_back(longer);
                 }
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn a_crate_without_a_floor_is_sent_to_the_table() {
         let findings = floors(&[member("aether-attic", &[])]);
-        assert!(findings[0].advice.contains("house.rs"));
+        assert!(findings[0].advice.contains("floors.rs"));
     }
 
     fn metadata(kind: Value) -> Value {
