@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_benches_and_programs_are_told_apart() {
+    fn tests_benches_and_programs_are_distinguished() {
         let kind = |kind, is_test| executable(&artifact(kind, is_test)).map(|executable| executable.kind);
         assert_eq!(kind("test", true), Some(Kind::Test));
         assert_eq!(kind("lib", true), Some(Kind::Test));

@@ -1,8 +1,8 @@
-//! Failures of commands: a sentence that says what to do.
+//! Failures of commands, with a message that says what to do.
 
 use std::fmt;
 
-/// A failure the person at the terminal can act on.
+/// A failure that the user can act on.
 #[derive(Debug)]
 pub struct Failure(String);
 
@@ -10,18 +10,18 @@ pub struct Failure(String);
 pub type Outcome = Result<(), Failure>;
 
 impl Failure {
-    /// A failure with something to say.
+    /// Creates a failure with a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
 
-    /// A failure that was told in full already, so that nothing is to be added.
-    pub fn told() -> Self {
+    /// Creates a failure whose message is already printed.
+    pub fn printed() -> Self {
         Self(String::new())
     }
 
     /// True if the failure was already printed.
-    pub fn is_told(&self) -> bool {
+    pub fn is_printed(&self) -> bool {
         self.0.is_empty()
     }
 }

@@ -1,4 +1,4 @@
-//! Hashes over files that tell whether what was made from them is out of date.
+//! Hashes of source files, to find out-of-date build results.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Outcome};
 
-/// Hashes the names and the contents of files; a folder stands for all that is in it.
+/// Hashes the names and contents of files; a folder counts with all its files.
 pub fn fingerprint(folder: &Path, sources: &[&str]) -> Result<String, Failure> {
     let mut files = Vec::new();
     for source in sources {
@@ -34,7 +34,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Outcome {
     Ok(())
 }
 
-/// Returns whether a file holds this fingerprint.
+/// Returns true if a file contains this fingerprint.
 pub fn is_stamped(path: &Path, fingerprint: &str) -> bool {
     std::fs::read_to_string(path).is_ok_and(|stamped| stamped == fingerprint)
 }
@@ -48,7 +48,7 @@ pub fn stamp(path: &Path, fingerprint: &str) -> Outcome {
 mod tests {
     use super::*;
 
-    /// A folder of its own that is gone when the test ends.
+    /// A temporary folder that is removed at the end of the test.
     struct Folder(PathBuf);
 
     impl Folder {

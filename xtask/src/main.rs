@@ -1,10 +1,10 @@
-//! The menu of project commands, started as `cargo xtask <command>`.
+//! Commands of the project, started as `cargo xtask <command>`.
 
 mod builds;
 mod commands;
 mod failure;
 mod fingerprint;
-mod house;
+mod floors;
 mod npm;
 mod packages;
 mod process;
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     match dispatch(std::env::args_os().skip(1).collect()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if !failure.is_told() {
+            if !failure.is_printed() {
                 eprintln!("error: {failure}");
             }
             ExitCode::FAILURE
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 fn dispatch(mut arguments: Vec<OsString>) -> Outcome {
     if arguments.is_empty() {
         print_menu();
-        return Err(Failure::new("name one of the commands above"));
+        return Err(Failure::new("no command given; use one of the commands above"));
     }
     let name = arguments.remove(0);
     if name == "--help" || name == "-h" || name == "help" {
@@ -54,7 +54,10 @@ fn dispatch(mut arguments: Vec<OsString>) -> Outcome {
 
 fn command_named(name: &OsString) -> Result<&'static Command, Failure> {
     COMMANDS.iter().find(|command| name == command.name).ok_or_else(|| {
-        Failure::new(format!("there is no command `{}`; `cargo xtask --help` lists them", name.to_string_lossy()))
+        Failure::new(format!(
+            "command `{}` was not found; `cargo xtask --help` lists the commands",
+            name.to_string_lossy()
+        ))
     })
 }
 
@@ -63,7 +66,7 @@ fn print_menu() {
     for command in COMMANDS {
         println!("  {:<12} {}", command.name, command.summary);
     }
-    println!("\n`cargo xtask <command> --help` tells more about one of them.");
+    println!("\n`cargo xtask <command> --help` shows the help of a command.");
 }
 
 #[cfg(test)]
@@ -71,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_command_is_refused_with_a_pointer_to_the_menu() {
+    fn an_unknown_command_is_rejected_with_a_pointer_to_the_help() {
         let failure = command_named(&OsString::from("tset")).unwrap_err();
         assert!(failure.to_string().contains("cargo xtask --help"));
     }

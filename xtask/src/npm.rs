@@ -25,10 +25,10 @@ pub const PACKAGES: &[Package] = &[
 /// Name of the lock file in a folder of packages.
 pub const LOCK: &str = "package-lock.json";
 
-/// Names the lock file that the installed packages came from; it lies among them, so it goes when they go.
+/// File with the hash of the lock file of the installed packages. It is among them, so it is deleted with them.
 const INSTALLED: &str = "node_modules/.installed";
 
-/// Installs the packages of a folder as its lock file names them, unless they are there already.
+/// Installs the packages of a folder in the versions of its lock file, unless they are installed.
 pub fn install(folder: &Path) -> Outcome {
     let lock = fingerprint(folder, &["package.json", LOCK])?;
     if fingerprint::is_stamped(&folder.join(INSTALLED), &lock) {

@@ -1,4 +1,4 @@
-//! System packages and toolchain parts the commands need: installed where we may, named where not.
+//! System packages and toolchain components that the commands need: installed if permitted, otherwise listed.
 
 use std::process::Command;
 
@@ -23,7 +23,7 @@ pub const FOR_TESTS: &[Package] = &[Package {
     present: || process::find_program("c++").is_some(),
 }];
 
-/// Makes sure the packages are there, or says exactly what is missing.
+/// Installs missing packages, or lists them.
 pub fn ensure(packages: &[Package]) -> Outcome {
     let missing: Vec<&Package> = packages.iter().filter(|package| !(package.present)()).collect();
     if missing.is_empty() {
@@ -40,7 +40,7 @@ pub fn ensure(packages: &[Package]) -> Outcome {
     if still.is_empty() { Ok(()) } else { Err(Failure::new(missing_text(&still))) }
 }
 
-/// Makes sure rustfmt and clippy came with the toolchain, or adds them.
+/// Installs rustfmt and clippy if they are missing.
 pub fn ensure_components(project: &Project) -> Outcome {
     for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
         if process::succeeds(project.cargo().args([subcommand, "--version"])) {

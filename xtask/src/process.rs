@@ -1,4 +1,4 @@
-//! Starting other programs and judging how they ended.
+//! Starts other programs and checks their exit status.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Shows the command line, runs it, and fails if it fails. In a step, each line of its output is labelled.
 pub fn run(command: &mut Command) -> Outcome {
-    report::say(&format!("$ {}", line(command)));
+    report::print(&format!("$ {}", line(command)));
     let status = match report::step() {
         None => command.status().map_err(|error| unstarted(command, error))?,
         Some(step) => {
             let mut passed = 0;
             let status = run_labelled(command, step, |line| {
                 passed += report::passed_tests(line).unwrap_or(0);
-                report::print(Some(step), line);
+                report::print_for(Some(step), line);
             })?;
             report::add_tests(passed);
             status
@@ -44,7 +44,7 @@ pub fn compile(command: &mut Command) -> Outcome {
 pub fn compile_artifacts(command: &mut Command) -> Result<Vec<Value>, Failure> {
     let started = Instant::now();
     command.arg("--message-format=json-render-diagnostics");
-    report::say(&format!("$ {}", line(command)));
+    report::print(&format!("$ {}", line(command)));
     let mut messages = Vec::new();
     let status = run_labelled(command, report::step().unwrap_or_default(), |line| {
         messages.extend(serde_json::from_str::<Value>(line).ok());
@@ -69,7 +69,7 @@ fn run_labelled(
     let errors = child.stderr.take().map(|errors| {
         thread::spawn(move || {
             for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
-                report::print(label, &String::from_utf8_lossy(&line));
+                report::print_for(label, &String::from_utf8_lossy(&line));
             }
         })
     });
@@ -85,7 +85,7 @@ fn run_labelled(
     child.wait().map_err(|error| unstarted(command, error))
 }
 
-/// Gives this thread, and the programs it starts, what processor time the others leave.
+/// Lowers the priority of this thread and of the programs that it starts.
 pub fn lower_priority() {
     // Linux names threads as processes: `/proc/thread-self` points to `<process>/task/<thread>`.
     let Ok(own) = std::fs::read_link("/proc/thread-self") else { return };
@@ -94,7 +94,7 @@ pub fn lower_priority() {
     let _ = Command::new("renice").args(["-n", "10", "-p"]).arg(thread).stdout(Stdio::null()).status();
 }
 
-/// Runs a program quietly and returns what it wrote to standard output.
+/// Runs a program quietly and returns its standard output.
 pub fn output(command: &mut Command) -> Result<String, Failure> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| unstarted(command, error))?;
     if output.status.success() {
@@ -114,14 +114,14 @@ pub fn succeeds(command: &mut Command) -> bool {
     output(command).is_ok()
 }
 
-/// Runs a program that may hang, on a closed network for example, and ends it at the deadline.
+/// Runs a program that may hang, for example without a network, and kills it at the deadline.
 pub fn run_within(command: &mut Command, limit: Duration) -> Outcome {
-    report::say(&format!("$ {}", line(command)));
+    report::print(&format!("$ {}", line(command)));
     let mut child = command.spawn().map_err(|error| unstarted(command, error))?;
     wait_within(&mut child, command, limit)
 }
 
-/// Waits for a program, and ends it at the deadline.
+/// Waits for a program, and kills it at the deadline.
 fn wait_within(child: &mut Child, command: &Command, limit: Duration) -> Outcome {
     let started = Instant::now();
     loop {
@@ -132,7 +132,7 @@ fn wait_within(child: &mut Child, command: &Command, limit: Duration) -> Outcome
                 return Err(Failure::new(format!("`{}` ended with {status}", line(command))));
             }
             None if started.elapsed() > limit => {
-                // The child may have ended by itself just now; either way it is gone.
+                // The child may have exited just now; both results are fine.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(Failure::new(format!("`{}` was ended after {} s", line(command), limit.as_secs())));
@@ -142,7 +142,7 @@ fn wait_within(child: &mut Child, command: &Command, limit: Duration) -> Outcome
     }
 }
 
-/// Runs a program and returns all it wrote, and a failure if it failed or was ended at the deadline.
+/// Runs a program and returns its output, and a failure if it failed or was killed at the deadline.
 pub fn output_within(command: &mut Command, limit: Duration) -> (String, Option<Failure>) {
     let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match piped.spawn() {
@@ -158,7 +158,7 @@ pub fn output_within(command: &mut Command, limit: Duration) -> (String, Option<
 fn read_all(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before an error is still of use.
+        // Output before a read error is still useful.
         let _ = stream.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     })
@@ -170,7 +170,7 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|candidate| candidate.is_file())
 }
 
-/// The command as one would type it, without the folder of the program.
+/// Returns the command line, without the folder of the program.
 pub fn line(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());

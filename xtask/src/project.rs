@@ -1,4 +1,4 @@
-//! The project's folders, and cargo called on it.
+//! Folders of the project, and calls of cargo.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ impl Project {
         Self { root: root.into(), target: target.into(), built: OnceLock::new() }
     }
 
-    /// The cargo that started us, at the project's root.
+    /// Returns the cargo that started this program, in the root of the project.
     pub fn cargo(&self) -> Command {
         let mut command = cargo_program();
         command.current_dir(&self.root);
@@ -51,7 +51,7 @@ impl Project {
         parse(&process::output(command.args(["metadata", "--format-version=1"]))?)
     }
 
-    /// Manifests of the packages that stand outside the workspace on purpose.
+    /// Manifests of the packages that are excluded from the workspace.
     pub fn excluded_manifests(&self) -> Vec<PathBuf> {
         let mut folders = vec![self.root.join("fuzz"), self.root.join("xtask/bindgen")];
         folders.extend(subfolders(&self.root.join("peers")));
@@ -75,7 +75,7 @@ pub fn subfolders(folder: &Path) -> Vec<PathBuf> {
 
 /// Reads cargo's JSON.
 pub fn parse(json: &str) -> Result<Value, Failure> {
-    serde_json::from_str(json).map_err(|error| Failure::new(format!("cargo's metadata is not understood: {error}")))
+    serde_json::from_str(json).map_err(|error| Failure::new(format!("cargo's metadata cannot be parsed: {error}")))
 }
 
 fn path_at(metadata: &Value, key: &str) -> Result<PathBuf, Failure> {

@@ -1,6 +1,6 @@
-//! Output and figures of the step that runs on this thread.
+//! Output and results of the step that runs on this thread.
 //!
-//! Steps run beside each other, so every line they print begins with the step's name. Outside a step, lines are printed as
+//! Steps run concurrently, so every line they print begins with the step's name. Outside a step, lines are printed as
 //! they are.
 
 use std::cell::Cell;
@@ -10,7 +10,7 @@ thread_local! {
     static CURRENT: Cell<Option<Report>> = const { Cell::new(None) };
 }
 
-/// Figures of one step.
+/// Results of one step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
     /// Name of the step.
@@ -26,7 +26,7 @@ pub fn begin(step: &'static str) {
     CURRENT.set(Some(Report { step, ..Report::default() }));
 }
 
-/// Ends the step on this thread and returns its figures.
+/// Ends the step on this thread and returns its results.
 pub fn end() -> Report {
     CURRENT.take().unwrap_or_default()
 }
@@ -47,12 +47,12 @@ pub fn add_tests(count: u32) {
 }
 
 /// Prints text for the step on this thread.
-pub fn say(text: &str) {
-    print(step(), text);
+pub fn print(text: &str) {
+    print_for(step(), text);
 }
 
 /// Prints text, each line behind the name of its step.
-pub fn print(step: Option<&str>, text: &str) {
+pub fn print_for(step: Option<&str>, text: &str) {
     match step {
         None => println!("{text}"),
         Some(step) => {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_belong_to_the_step_on_the_thread() {
+    fn results_belong_to_the_step_on_the_thread() {
         add_tests(7);
         begin("lint");
         add_tests(2);

@@ -14,7 +14,7 @@ use crate::process;
 use crate::project::Project;
 use crate::report;
 
-/// Executables that measure times beside a crowd of their own: nothing else of the tests runs at the same time.
+/// Executables that measure times under load: they run alone.
 const ALONE: &[(&str, &str)] = &[("aether-server", "load")];
 
 /// An executable that runs longer than this hangs. The longest takes about a minute.
@@ -42,7 +42,7 @@ pub fn run(project: &Project, executables: &[&Executable], environment: &[(&str,
     let times_file = project.target.join(TIMES_FILE);
     let mut times = read_times(&times_file);
     let mut ordered = executables.to_vec();
-    // One that is not known yet may be long.
+    // An unknown one may take long, so it starts first.
     ordered.sort_by(|a, b| {
         let time = |executable: &Executable| times.get(&name(executable)).copied().unwrap_or(f64::MAX);
         time(b).total_cmp(&time(a))
@@ -55,7 +55,7 @@ pub fn run(project: &Project, executables: &[&Executable], environment: &[(&str,
     times.extend(results.iter().map(|ran| (ran.name.clone(), ran.took.as_secs_f64())));
     // Only the order of the next run depends on it.
     let _ = std::fs::write(&times_file, serde_json::json!(times).to_string());
-    report::say(&longest(&results));
+    report::print(&longest(&results));
     let failed: Vec<&str> = results.iter().filter(|ran| ran.failure.is_some()).map(|ran| ran.name.as_str()).collect();
     if failed.is_empty() { Ok(()) } else { Err(Failure::new(format!("failed: {}", failed.join(", ")))) }
 }
@@ -106,11 +106,11 @@ fn show(ran: &Ran) {
     report::add_tests(passed);
     let (mark, time) = (if ran.failure.is_none() { "ok" } else { "FAILED" }, ran.took.as_secs_f64());
     if passed > 0 || ran.failure.is_some() {
-        report::say(&format!("{mark:<6} {passed:>4} tests {time:>7.1} s  {}", ran.name));
+        report::print(&format!("{mark:<6} {passed:>4} tests {time:>7.1} s  {}", ran.name));
     }
     if let Some(failure) = &ran.failure {
-        report::say(&ran.output);
-        report::say(&format!("{}: {failure}", ran.name));
+        report::print(&ran.output);
+        report::print(&format!("{}: {failure}", ran.name));
     }
 }
 

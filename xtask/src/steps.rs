@@ -1,4 +1,4 @@
-//! Named steps in lanes that run beside each other, with a table at the end.
+//! Named steps in concurrent lanes, with a table at the end.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -9,12 +9,12 @@ use crate::process;
 use crate::project::Project;
 use crate::report::{self, Report};
 
-/// One named piece of a longer command.
+/// A named part of a longer command.
 #[derive(Clone, Copy)]
 pub struct Step {
     /// Name on the command line and in the table.
     pub name: &'static str,
-    /// Description, in half a sentence.
+    /// Description, as a clause.
     pub what: &'static str,
     /// Runs the step.
     pub run: fn(&Project) -> Outcome,
@@ -42,7 +42,7 @@ impl Lane {
 }
 
 /// End of one step.
-enum Ended {
+enum StepEnd {
     Ran {
         took: Duration,
         report: Report,
@@ -52,35 +52,35 @@ enum Ended {
     NotRun,
 }
 
-impl Ended {
+impl StepEnd {
     fn is_ok(&self) -> bool {
-        matches!(self, Ended::Ran { outcome: Ok(()), .. })
+        matches!(self, StepEnd::Ran { outcome: Ok(()), .. })
     }
 }
 
-/// The ends of all steps, in their order, filled in by the lanes.
-struct Board {
-    ended: Mutex<Vec<Option<Ended>>>,
+/// The ends of all steps in order, set by the lanes.
+struct StepEnds {
+    ended: Mutex<Vec<Option<StepEnd>>>,
     changed: Condvar,
 }
 
-impl Board {
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<Ended>>> {
+impl StepEnds {
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<StepEnd>>> {
         // A lane that panics ends the command anyway; the table may still be printed.
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn end(&self, index: usize, ended: Ended) {
+    fn end(&self, index: usize, ended: StepEnd) {
         self.lock()[index] = Some(ended);
         self.changed.notify_all();
     }
 
-    /// Waits for the steps that a step needs, and returns whether all of them passed.
+    /// Waits for the steps that a step needs, and returns true if all of them passed.
     fn wait_for(&self, needed: &[usize]) -> bool {
         let mut ended = self.lock();
         loop {
             if needed.iter().all(|&index| ended[index].is_some()) {
-                return needed.iter().all(|&index| ended[index].as_ref().is_some_and(Ended::is_ok));
+                return needed.iter().all(|&index| ended[index].as_ref().is_some_and(StepEnd::is_ok));
             }
             ended = self.changed.wait(ended).unwrap_or_else(PoisonError::into_inner);
         }
@@ -90,58 +90,58 @@ impl Board {
 /// Runs the steps, each lane in order, all of them even when one fails, and prints the table.
 pub fn run_all(project: &Project, steps: &[Step]) -> Outcome {
     let started = Instant::now();
-    let board = Board { ended: Mutex::new(steps.iter().map(|_| None).collect()), changed: Condvar::new() };
+    let step_ends = StepEnds { ended: Mutex::new(steps.iter().map(|_| None).collect()), changed: Condvar::new() };
     thread::scope(|scope| {
         for lane in Lane::ALL {
-            let board = &board;
-            scope.spawn(move || run_lane(project, steps, lane, board));
+            let step_ends = &step_ends;
+            scope.spawn(move || run_lane(project, steps, lane, step_ends));
         }
     });
-    let ended = board.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let ended = step_ends.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
     // The counts are the last line of the output, whatever happened.
     println!("{}", table(steps, &ended, started.elapsed()));
     if ended.iter().flatten().filter(|ended| ended.is_ok()).count() == steps.len() {
         Ok(())
     } else {
-        Err(Failure::told())
+        Err(Failure::printed())
     }
 }
 
-fn run_lane(project: &Project, steps: &[Step], lane: Lane, board: &Board) {
+fn run_lane(project: &Project, steps: &[Step], lane: Lane, step_ends: &StepEnds) {
     if lane == Lane::Compile {
         process::lower_priority();
     }
     for (index, step) in steps.iter().enumerate().filter(|(_, step)| step.lane == lane) {
         let is_needed = |other: &Step| step.after.contains(&other.name);
         let needed: Vec<usize> = (0..steps.len()).filter(|&other| is_needed(&steps[other])).collect();
-        if board.wait_for(&needed) {
-            board.end(index, run_step(project, step));
+        if step_ends.wait_for(&needed) {
+            step_ends.end(index, run_step(project, step));
         } else {
-            report::print(Some(step.name), "not run, because a step it needs did not pass");
-            board.end(index, Ended::NotRun);
+            report::print_for(Some(step.name), "not run, because a step it needs did not pass");
+            step_ends.end(index, StepEnd::NotRun);
         }
     }
 }
 
-fn run_step(project: &Project, step: &Step) -> Ended {
+fn run_step(project: &Project, step: &Step) -> StepEnd {
     report::begin(step.name);
-    report::say(&format!("begins: {}", step.what));
+    report::print(&format!("begins: {}", step.what));
     let started = Instant::now();
     let outcome = (step.run)(project);
     let took = started.elapsed();
     match &outcome {
-        Ok(()) => report::say(&format!("passed after {:.1} s", took.as_secs_f64())),
-        Err(failure) => report::say(&format!("FAILED after {:.1} s: {failure}", took.as_secs_f64())),
+        Ok(()) => report::print(&format!("passed after {:.1} s", took.as_secs_f64())),
+        Err(failure) => report::print(&format!("FAILED after {:.1} s: {failure}", took.as_secs_f64())),
     }
-    Ended::Ran { took, report: report::end(), outcome }
+    StepEnd::Ran { took, report: report::end(), outcome }
 }
 
 /// Prints each step with its time, the share of it spent compiling, and the number of tests that passed.
-fn table(steps: &[Step], ended: &[Option<Ended>], took: Duration) -> String {
+fn table(steps: &[Step], ended: &[Option<StepEnd>], took: Duration) -> String {
     let mut text = format!("\n{:<14} {:<7} {:>9} {:>11} {:>7}\n", "step", "result", "time", "compiling", "tests");
     for (step, ended) in steps.iter().zip(ended) {
         match ended {
-            Some(Ended::Ran { took, report, outcome }) => {
+            Some(StepEnd::Ran { took, report, outcome }) => {
                 let result = if outcome.is_ok() { "ok" } else { "FAILED" };
                 let time = format!("{:.1} s", took.as_secs_f64());
                 let compiling = share(report.compiling, *took);
@@ -151,11 +151,14 @@ fn table(steps: &[Step], ended: &[Option<Ended>], took: Duration) -> String {
                     text += &format!("{:<14} {}\n", "", failure.to_string().lines().next().unwrap_or_default());
                 }
             }
-            Some(Ended::NotRun) | None => text += &format!("{:<14} NOT RUN\n", step.name),
+            Some(StepEnd::NotRun) | None => text += &format!("{:<14} NOT RUN\n", step.name),
         }
     }
-    let tests: u32 =
-        ended.iter().flatten().map(|ended| if let Ended::Ran { report, .. } = ended { report.tests } else { 0 }).sum();
+    let tests: u32 = ended
+        .iter()
+        .flatten()
+        .map(|ended| if let StepEnd::Ran { report, .. } = ended { report.tests } else { 0 })
+        .sum();
     text += &format!(
         "all steps took {:.1} s ({:.1} minutes) and ran {tests} tests\n",
         took.as_secs_f64(),
@@ -185,8 +188,8 @@ mod tests {
         Project::at("/", "/")
     }
 
-    fn ran(outcome: Outcome) -> Option<Ended> {
-        Some(Ended::Ran { took: Duration::from_secs(2), report: Report::default(), outcome })
+    fn ran(outcome: Outcome) -> Option<StepEnd> {
+        Some(StepEnd::Ran { took: Duration::from_secs(2), report: Report::default(), outcome })
     }
 
     #[test]
@@ -199,7 +202,7 @@ mod tests {
     #[test]
     fn steps_that_were_not_run_count_as_failed() {
         let steps = [step("setup", Lane::Test, &[]), step("lint", Lane::Compile, &["setup"])];
-        let text = table(&steps, &[ran(Err(Failure::new("no"))), Some(Ended::NotRun)], Duration::ZERO);
+        let text = table(&steps, &[ran(Err(Failure::new("no"))), Some(StepEnd::NotRun)], Duration::ZERO);
         assert!(text.contains("NOT RUN"));
         assert_eq!(text.lines().last(), Some("0 passed, 2 failed"));
     }
@@ -226,7 +229,7 @@ mod tests {
     #[test]
     fn the_table_shows_the_share_spent_compiling() {
         let report = Report { compiling: Duration::from_secs(1), tests: 12, ..Report::default() };
-        let ended = Some(Ended::Ran { took: Duration::from_secs(2), report, outcome: Ok(()) });
+        let ended = Some(StepEnd::Ran { took: Duration::from_secs(2), report, outcome: Ok(()) });
         let text = table(&[step("docs", Lane::Compile, &[])], &[ended], Duration::from_secs(2));
         assert!(text.contains("50 %") && text.contains("12"), "{text}");
     }

@@ -16,28 +16,27 @@ use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "bench",
-    summary: "Runs the benchmarks and shows each figure beside its aim.",
+    summary: "Runs the benchmarks and compares each result with its aim.",
     help: "
 Usage: cargo xtask bench [--short] [--peers] [name...]
        cargo xtask bench list
 
   name      runs only the benchmarks named
   list      shows the names
-  --short   a quick form in a development build that shows that they work; its
-            figures mean little
-  --peers   also runs bevy_replicon on the same workload, and shows how many
-            times more it takes
+  --short   a quick form in a development build that only checks that they run;
+            its results mean little
+  --peers   also runs bevy_replicon on the same workload and shows the ratio
 
-A benchmark's last line reads `<name>: <figure> <unit>, aim <aim>: met` (or
-`missed`); one with several aims prints more such lines before it, whose names
-begin with its own. The table at the end repeats them.",
+The last line of a benchmark is `<name>: <value> <unit>, aim <aim>: met` (or
+`missed`). A benchmark with several aims prints more such lines before it, whose
+names begin with its own. The table at the end repeats them.",
     run,
 };
 
-/// The short form for `cargo xtask test`: a missed aim is no failure there, a broken benchmark is.
+/// The short form for `cargo xtask test`. A missed aim is not a failure there; a broken benchmark is.
 pub const SHORT_BENCHES: Step = Step {
     name: "benches",
-    what: "the benchmarks work, in a short form whose figures mean little",
+    what: "benchmarks run, in a short form whose results mean little",
     run: |project| {
         let chosen: Vec<&Bench> = BENCHES.iter().filter(|bench| bench.in_test).collect();
         measure(project, &chosen, Options { short: true, peers: false })
@@ -98,7 +97,7 @@ struct Options {
 
 /// Last line of a benchmark.
 #[derive(Debug, PartialEq)]
-struct Figure {
+struct Measurement {
     value: f64,
     unit: String,
     /// The aim and whether it was met; a peer has none.
@@ -108,8 +107,8 @@ struct Figure {
 /// One line of the closing table.
 struct Row {
     name: String,
-    own: Figure,
-    peer: Option<Figure>,
+    own: Measurement,
+    peer: Option<Measurement>,
 }
 
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
@@ -152,29 +151,33 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
 fn measure(project: &Project, benches: &[&'static Bench], options: Options) -> Outcome {
     let mut rows = Vec::new();
     let mut broken = Vec::new();
-    let mut keep = |name: String, figures: Result<Vec<(String, Figure)>, Failure>| {
-        figures.unwrap_or_else(|failure| {
-            report::say(&format!("{name}: {failure}"));
+    let mut collect = |name: String, results: Result<Vec<(String, Measurement)>, Failure>| {
+        results.unwrap_or_else(|failure| {
+            report::print(&format!("{name}: {failure}"));
             broken.push(name);
             Vec::new()
         })
     };
     for bench in benches {
-        let own = keep(bench.name.into(), own_figures(project, bench, options));
+        let own = collect(bench.name.into(), own_results(project, bench, options));
         let mut peer = None;
         if options.peers && bench.has_peer {
-            peer = keep(format!("{} of {PEER}", bench.name), peer_figures(project, bench)).pop();
+            peer = collect(format!("{} of {PEER}", bench.name), peer_results(project, bench)).pop();
         }
         for (name, own) in own {
             let peer = peer.take_if(|_| name == bench.name).map(|(_, peer)| peer);
             rows.push(Row { name, own, peer });
         }
     }
-    report::say(&format!("\n{}", table(&rows)));
-    if broken.is_empty() { Ok(()) } else { Err(Failure::new(format!("without a figure: {}", broken.join(", ")))) }
+    report::print(&format!("\n{}", table(&rows)));
+    if broken.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("benchmarks without a result: {}", broken.join(", "))))
+    }
 }
 
-fn own_figures(project: &Project, bench: &Bench, options: Options) -> Result<Vec<(String, Figure)>, Failure> {
+fn own_results(project: &Project, bench: &Bench, options: Options) -> Result<Vec<(String, Measurement)>, Failure> {
     let profile = if options.short { Profile::Dev } else { Profile::Release };
     let mut command = match bench.kind {
         Kind::Target { package, target } => target_program(project, package, target, profile)?,
@@ -188,7 +191,7 @@ fn own_figures(project: &Project, bench: &Bench, options: Options) -> Result<Vec
     if options.short {
         command.arg("--short");
     }
-    figures(&mut command, "", bench.name)
+    results(&mut command, "", bench.name)
 }
 
 /// Builds the bench target of a package, unless this process has built it with everything else.
@@ -220,7 +223,7 @@ pub fn network_program(project: &Project, profile: Profile) -> Result<std::proce
     Ok(std::process::Command::new(folder.join(builds::NETWORK_BENCHES)))
 }
 
-fn peer_figures(project: &Project, bench: &Bench) -> Result<Vec<(String, Figure)>, Failure> {
+fn peer_results(project: &Project, bench: &Bench) -> Result<Vec<(String, Measurement)>, Failure> {
     let mut command = project.cargo();
     command.env("CARGO_TARGET_DIR", project.target.join("peers"));
     command.args(["run", "--release", "--locked"]);
@@ -228,20 +231,24 @@ fn peer_figures(project: &Project, bench: &Bench) -> Result<Vec<(String, Figure)
     command.args(["--ignore-rust-version", "--manifest-path"]);
     command.arg(project.root.join("peers").join(PEER).join("Cargo.toml"));
     command.args(["--", bench.name]);
-    figures(&mut command, "peer ", bench.name)
+    results(&mut command, "peer ", bench.name)
 }
 
-/// Runs a benchmark, shows what it prints, and reads the figures from its last lines.
-fn figures(command: &mut std::process::Command, start: &str, name: &str) -> Result<Vec<(String, Figure)>, Failure> {
-    report::say(&format!("\n$ {}", process::line(command)));
+/// Runs a benchmark, shows what it prints, and reads the results from its last lines.
+fn results(
+    command: &mut std::process::Command,
+    start: &str,
+    name: &str,
+) -> Result<Vec<(String, Measurement)>, Failure> {
+    report::print(&format!("\n$ {}", process::line(command)));
     let unread = |error| Failure::new(format!("its output could not be read: {error}"));
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(unread)?;
     let mut found = Vec::new();
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).lines() {
             let line = line.map_err(unread)?;
-            report::say(&line);
-            found.extend(line.strip_prefix(start).and_then(|line| named_figure(line, name)));
+            report::print(&line);
+            found.extend(line.strip_prefix(start).and_then(|line| named_measurement(line, name)));
         }
     }
     let status = child.wait().map_err(unread)?;
@@ -251,13 +258,13 @@ fn figures(command: &mut std::process::Command, start: &str, name: &str) -> Resu
     match found.iter().any(|(found, _)| found == name) {
         true => Ok(found),
         false => {
-            Err(Failure::new(format!("no line `{start}{name}: <figure> <unit>, aim <aim>: met|missed` was printed")))
+            Err(Failure::new(format!("no line `{start}{name}: <value> <unit>, aim <aim>: met|missed` was printed")))
         }
     }
 }
 
 /// Reads a line that begins with a benchmark's name, or with one that its own begins.
-fn named_figure(line: &str, bench: &str) -> Option<(String, Figure)> {
+fn named_measurement(line: &str, bench: &str) -> Option<(String, Measurement)> {
     let (name, rest) = line.split_once(": ")?;
     let further = name.strip_prefix(bench)?;
     if !further.is_empty() && !further.starts_with('-') {
@@ -267,7 +274,7 @@ fn named_figure(line: &str, bench: &str) -> Option<(String, Figure)> {
 }
 
 /// Reads what follows the name: `0.61 ms, aim under 0.8 ms: met`, or a peer's `61 ms (version)`.
-fn parse(line: &str) -> Option<Figure> {
+fn parse(line: &str) -> Option<Measurement> {
     let (measured, judged) = match line.split_once(", aim ") {
         Some((measured, judged)) => (measured, Some(judged)),
         None => (line.split(" (").next()?, None),
@@ -286,7 +293,7 @@ fn parse(line: &str) -> Option<Figure> {
         None => None,
     };
     let value = value.replace([',', '_'], "").parse().ok()?;
-    Some(Figure { value, unit: unit.to_owned(), verdict })
+    Some(Measurement { value, unit: unit.to_owned(), verdict })
 }
 
 fn table(rows: &[Row]) -> String {
@@ -327,17 +334,18 @@ mod tests {
 
     #[test]
     fn the_last_line_of_a_benchmark_is_read() {
-        let figure = parse("0.61 ms, aim under 0.8 ms: met").unwrap();
-        assert_eq!((figure.value, figure.unit.as_str()), (0.61, "ms"));
-        assert_eq!(figure.verdict, Some(("under 0.8 ms".to_owned(), true)));
-        let figure = parse("1,200 B per cube, aim 80 % of 7.1 B: missed").unwrap();
-        assert_eq!((figure.value, figure.unit.as_str()), (1200.0, "B per cube"));
-        assert_eq!(figure.verdict, Some(("80 % of 7.1 B".to_owned(), false)));
+        let measurement = parse("0.61 ms, aim under 0.8 ms: met").unwrap();
+        assert_eq!((measurement.value, measurement.unit.as_str()), (0.61, "ms"));
+        assert_eq!(measurement.verdict, Some(("under 0.8 ms".to_owned(), true)));
+        let measurement = parse("1,200 B per cube, aim 80 % of 7.1 B: missed").unwrap();
+        assert_eq!((measurement.value, measurement.unit.as_str()), (1200.0, "B per cube"));
+        assert_eq!(measurement.verdict, Some(("80 % of 7.1 B".to_owned(), false)));
     }
 
     #[test]
-    fn a_benchmark_may_have_more_figures_under_names_that_its_own_begins() {
-        let line = |name: &str| named_figure(&format!("{name}: 1 ms, aim 2 ms: met"), "relay").map(|(name, _)| name);
+    fn a_benchmark_may_have_more_results_under_names_with_its_prefix() {
+        let line =
+            |name: &str| named_measurement(&format!("{name}: 1 ms, aim 2 ms: met"), "relay").map(|(name, _)| name);
         assert_eq!(line("relay"), Some("relay".to_owned()));
         assert_eq!(line("relay-latency"), Some("relay-latency".to_owned()));
         assert_eq!(line("relays"), None);
@@ -345,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_a_figure_or_a_verdict_is_refused() {
+    fn a_line_without_value_or_verdict_is_rejected() {
         assert_eq!(parse("fast, aim under 0.8 ms: met"), None);
         assert_eq!(parse("0.61 ms, aim under 0.8 ms: perhaps"), None);
     }

@@ -23,16 +23,15 @@ Usage: cargo xtask browser [--program FILE]
 
   --program FILE   tests against this server instead of building one
 
-Signs in, follows every link, plays each game from two browsers, steers over
-WebSocket and WebTransport, ends the server and starts it again; screenshots are
-left in web/screenshots.",
+Signs in, follows every link, plays each game in two browsers over WebSocket and
+WebTransport, and restarts the server. Screenshots are written to web/screenshots.",
     run: run_command,
 };
 
 /// The pages in a browser.
 pub const BROWSER: Step = Step {
     name: "browser",
-    what: "the pages play, see and come back in a real browser",
+    what: "pages play, display and resume in a real browser",
     run: |project| test(project, None),
     lane: Lane::Browse,
     after: &["setup", "build", "pages"],

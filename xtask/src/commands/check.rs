@@ -21,16 +21,11 @@ Runs `cargo fmt --check`, clippy with warnings as errors on all targets, and
 
 /// Shows what rustfmt would change.
 pub const FORMAT: Step =
-    Step { name: "format", what: "the sources are as rustfmt leaves them", run: format, lane: Lane::Test, after: &[] };
+    Step { name: "format", what: "sources are formatted by rustfmt", run: format, lane: Lane::Test, after: &[] };
 
 /// Clippy with warnings as errors.
-pub const LINT: Step = Step {
-    name: "lint",
-    what: "clippy has nothing to say about any target",
-    run: lint,
-    lane: Lane::Compile,
-    after: &[],
-};
+pub const LINT: Step =
+    Step { name: "lint", what: "clippy finds nothing in any target", run: lint, lane: Lane::Compile, after: &[] };
 
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     no_arguments(arguments)?;

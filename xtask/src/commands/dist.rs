@@ -9,12 +9,12 @@ use crate::project::Project;
 
 pub const COMMAND: Command = Command {
     name: "dist",
-    summary: "Builds the program to ship: optimised, with the pages built in.",
+    summary: "Builds the program to ship: optimized, with embedded pages.",
     help: "
 Usage: cargo xtask dist
 
-Builds the pages, then the program with all optimisation, which takes some minutes,
-and says where it is. It is one file that needs no other.",
+Builds the pages, then the program with full optimization, which takes some
+minutes, and prints its path. The program is a single file.",
     run,
 };
 

@@ -12,16 +12,16 @@ use crate::project::Project;
 
 pub const COMMAND: Command = Command {
     name: "durability",
-    summary: "Kills the server under load, again and again, and counts what it kept.",
+    summary: "Kills the server under load repeatedly and checks the stored data.",
     help: "
 Usage: cargo xtask durability [--rounds N]
 
-  --rounds N   how often each server is killed, 20 if not given
+  --rounds N   number of kills of each server; default: 20
 
 Clients write objects, scores, accounts and wallets on SQLite and on PostgreSQL
-while the server is killed with SIGKILL and started again. It fails if anything
-that was acknowledged is missing, or anything was done twice. `cargo xtask test`
-does the same with 3 rounds.",
+while the server is killed with SIGKILL and restarted. The command fails if an
+acknowledged write is missing or was applied twice. `cargo xtask test` does the
+same with 3 rounds.",
     run,
 };
 
@@ -40,6 +40,6 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     let mut command = project.cargo();
     command.envs(database.environment()).env("DURABILITY_ROUNDS", rounds.to_string());
     command.args(["test", "--workspace", "--test", "program", "--test", "durability"]);
-    // One after the other, with its figures.
+    // One thread, so that the results of tests are not mixed.
     process::run(command.args(["--", "durability::", "wallets_conserve", "--nocapture", "--test-threads=1"]))
 }

@@ -8,7 +8,7 @@ use crate::steps::{Lane, Step};
 /// Builds and tests every example.
 pub const EXAMPLES: Step = Step {
     name: "examples",
-    what: "programs that use Aether from outside build, start and can be joined",
+    what: "programs outside the workspace build, start and accept joins",
     run: test,
     lane: Lane::Compile,
     after: &[],

@@ -19,26 +19,26 @@ use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "fuzz",
-    summary: "Feeds the decoders hostile bytes, guided by coverage.",
+    summary: "Fuzzes the decoders, guided by coverage.",
     help: "
 Usage: cargo xtask fuzz [--seconds N] [target...]
        cargo xtask fuzz <target> --input FILE
        cargo xtask fuzz list
 
-  target       fuzzes only the targets named
-  --seconds N  how long each target runs, 60 if not given
-  --input F    runs one kept input and nothing else
+  target       fuzzes only these targets
+  --seconds N  seconds per target; default: 60
+  --input F    runs only this input
   list         shows the targets
 
-Inputs that break a target are kept in fuzz/artifacts/<target>; once mended,
-move them to fuzz/seeds/<target>, which every run starts from.",
+An input that breaks a target is written to fuzz/artifacts/<target>. After the
+fix, move it to fuzz/seeds/<target>; every run starts from these seeds.",
     run: run_command,
 };
 
 /// The short form for `cargo xtask test`.
 pub const SHORT_FUZZ: Step = Step {
     name: "fuzz",
-    what: "the decoders withstand hostile bytes for a short while",
+    what: "decoders survive a short fuzzing run",
     run: |project| fuzz(project, &targets(project)?, SECONDS_IN_TEST),
     lane: Lane::Compile,
     after: &["setup"],
@@ -114,7 +114,7 @@ fn targets(project: &Project) -> Result<Vec<String>, Failure> {
 fn fuzz(project: &Project, targets: &[String], seconds: u64) -> Outcome {
     let programs = build(project, targets)?;
     let workers = thread::available_parallelism().map_or(1, usize::from);
-    report::say(&format!("{} targets, {workers} at a time, {seconds} s each", targets.len()));
+    report::print(&format!("{} targets, {workers} at a time, {seconds} s each", targets.len()));
     let queue = Mutex::new(targets.iter());
     let (sender, receiver) = mpsc::channel();
     let mut broken = Vec::new();
@@ -133,9 +133,9 @@ fn fuzz(project: &Project, targets: &[String], seconds: u64) -> Outcome {
         drop(sender);
         for (target, outcome) in receiver {
             match outcome {
-                Ok(progress) => report::say(&format!("{target}: {progress}")),
+                Ok(progress) => report::print(&format!("{target}: {progress}")),
                 Err(failure) => {
-                    report::say(&failure.to_string());
+                    report::print(&failure.to_string());
                     broken.push(target.as_str());
                 }
             }
@@ -150,7 +150,7 @@ fn fuzz(project: &Project, targets: &[String], seconds: u64) -> Outcome {
 /// Fuzzes one target and returns how far it came.
 fn fuzz_one(project: &Project, target: &str, programs: &Path, seconds: u64) -> Result<String, Failure> {
     let artifacts = project.root.join("fuzz/artifacts").join(target);
-    // What a run finds is kept beside the build, so that the next one starts where it ended.
+    // The corpus is stored beside the build, so that the next run continues from it.
     let corpus = project.target.join("fuzz-corpus").join(target);
     for folder in [&artifacts, &corpus] {
         std::fs::create_dir_all(folder).map_err(|error| Failure::new(format!("{}: {error}", folder.display())))?;
@@ -173,11 +173,11 @@ fn fuzz_one(project: &Project, target: &str, programs: &Path, seconds: u64) -> R
         return Ok(progress(&text));
     }
     // Lines that begin with a number sign only tell how the search went.
-    let told: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-    Err(Failure::new(format!("{}\n{}", told.join("\n"), broken_text(target, &text))))
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    Err(Failure::new(format!("{}\n{}", lines.join("\n"), broken_text(target, &text))))
 }
 
-/// Runs a kept input alone.
+/// Runs a single stored input.
 fn rerun(project: &Project, targets: &[String], input: &Path) -> Outcome {
     let [target] = targets else {
         return Err(Failure::new("name the one target that the input is for"));
@@ -238,19 +238,19 @@ fn progress(report: &str) -> String {
     format!("{}, {} branches reached", runs.unwrap_or("no runs"), reached.unwrap_or("no"))
 }
 
-/// Says where the input is kept and how to see it break again.
+/// Returns the path of the failing input and the command that repeats the failure.
 fn broken_text(target: &str, report: &str) -> String {
-    let kept = report.lines().find_map(|line| {
+    let artifact = report.lines().find_map(|line| {
         let (_, path) = line.split_once("Test unit written to ")?;
         let start = path.find("fuzz/artifacts").unwrap_or(0);
         Some(&path[start..])
     });
-    match kept {
+    match artifact {
         Some(path) => format!(
             "{target} broke; see it again with `cargo xtask fuzz {target} --input {path}`, and \
              once it is mended move that file to fuzz/seeds/{target}/"
         ),
-        None => format!("{target} ended badly, and libFuzzer kept no input; see above"),
+        None => format!("{target} failed, and libFuzzer wrote no input; see the output above"),
     }
 }
 

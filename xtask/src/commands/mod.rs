@@ -1,4 +1,4 @@
-//! The commands of the menu, one file each.
+//! The commands, one file each.
 
 pub mod bench;
 pub mod browser;
@@ -24,7 +24,7 @@ use std::ffi::OsString;
 use crate::failure::{Failure, Outcome};
 use crate::project::Project;
 
-/// One command of the menu.
+/// A command.
 #[derive(Debug)]
 pub struct Command {
     /// Name on the command line.
@@ -33,11 +33,11 @@ pub struct Command {
     pub summary: &'static str,
     /// Help text.
     pub help: &'static str,
-    /// Does it, with the arguments after its name.
+    /// Runs the command, with the arguments after its name.
     pub run: fn(&Project, Vec<OsString>) -> Outcome,
 }
 
-/// The menu, in the order it is shown.
+/// All commands, in the order of the help.
 pub const COMMANDS: &[Command] = &[
     run::COMMAND,
     test::COMMAND,
@@ -58,7 +58,7 @@ pub const COMMANDS: &[Command] = &[
     postgres::COMMAND,
 ];
 
-/// Refuses arguments where a command takes none.
+/// Rejects all arguments.
 fn no_arguments(arguments: Vec<OsString>) -> Outcome {
     match lexopt::Parser::from_args(arguments).next()? {
         Some(argument) => Err(argument.unexpected().into()),
@@ -66,7 +66,7 @@ fn no_arguments(arguments: Vec<OsString>) -> Outcome {
     }
 }
 
-/// A value from the command line as text.
+/// Converts a value of the command line to text.
 fn text(value: OsString) -> Result<String, Failure> {
-    value.into_string().map_err(|value| Failure::new(format!("`{}` is not readable text", value.to_string_lossy())))
+    value.into_string().map_err(|value| Failure::new(format!("`{}` is not valid UTF-8", value.to_string_lossy())))
 }

@@ -19,13 +19,13 @@ pub const COMMAND: Command = Command {
     help: "
 Usage: cargo xtask postgres start|stop|status
 
-  start    makes a new cluster, starts it, and shows its connection string
-  stop     stops it and throws its data away
-  status   shows its connection string, or fails if it does not run
+  start    creates and starts a new cluster, and prints its connection string
+  stop     stops it and deletes its data
+  status   prints its connection string, or fails if it is not running
 
-`cargo xtask test` starts one if none runs, and stops it afterwards. To run
-tests by hand on PostgreSQL too, start it and set TEST_POSTGRES_URL to what is
-shown.",
+`cargo xtask test` starts one if none is running, and stops it afterwards. To run
+single tests on PostgreSQL, start it and set TEST_POSTGRES_URL to the printed
+connection string.",
     run,
 };
 
@@ -78,7 +78,7 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     let word = match parser.next()? {
         Some(Value(word)) => text(word)?,
         Some(other) => return Err(other.unexpected().into()),
-        None => return Err(Failure::new("say `start`, `stop` or `status`")),
+        None => return Err(Failure::new("no action given; use `start`, `stop` or `status`")),
     };
     match (word.as_str(), Cluster::running(&folder(project))) {
         ("start", _) => {

@@ -21,10 +21,10 @@ Usage: cargo xtask run [arguments]
 
 Builds the pages and the server, and serves at http://127.0.0.1:7350/ until
 Ctrl-C. All arguments are passed on to `aether serve`; `cargo xtask run --
---help` shows which ones it takes.
+--help` lists them.
 
-The server is a development build: quick to compile, with checks switched on, and
-it reads the pages from web/dist. `cargo xtask dist` builds the one to ship and to
+The server is a development build: fast to compile, with debug assertions. It
+reads the pages from web/dist. `cargo xtask dist` builds the program to ship and
 measure.",
     run,
 };

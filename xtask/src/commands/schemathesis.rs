@@ -18,24 +18,24 @@ use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "schemathesis",
-    summary: "Makes requests from the API's own description and looks for defects.",
+    summary: "Sends requests generated from the OpenAPI description and checks the answers.",
     help: "
 Usage: cargo xtask schemathesis [--examples N] [--seed N] [--program FILE]
 
-  --examples N     how many requests are made of each operation, 200 if not given
+  --examples N     requests per operation; default: 200
   --seed N         repeats a run
-  --program FILE   asks this server instead of building one
+  --program FILE   tests this server instead of building one
 
-Installs schemathesis from PyPI into the build folder and has it ask the server,
-on SQLite and on PostgreSQL, for everything that /openapi.json tells of. It fails
-if an answer is a defect of the server (500), or not of the form described.",
+Installs schemathesis from PyPI into the build folder and tests all operations of
+/openapi.json, on SQLite and on PostgreSQL. The command fails if an answer is an
+internal error (500) or does not match its description.",
     run: run_command,
 };
 
 /// The short form for `cargo xtask test`.
 pub const SHORT_SCHEMATHESIS: Step = Step {
     name: "schemathesis",
-    what: "no request that can be made from the API's description is a defect, in a short form",
+    what: "requests generated from the OpenAPI description find no defect, in a short form",
     run: |project| test(project, None, EXAMPLES_IN_TEST, SEED_IN_TEST),
     lane: Lane::Test,
     after: &["setup", "build"],
@@ -199,7 +199,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it is gone, and with it its folder.
+        // It may already have exited; its folder can be removed in either case.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);

@@ -13,21 +13,21 @@ use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "sdk",
-    summary: "Tests the server through the client SDKs that games use.",
+    summary: "Tests the server with existing client SDKs.",
     help: "
 Usage: cargo xtask sdk [--program FILE]
 
   --program FILE   tests against this server instead of building one
 
-Installs nakama-js as the lock file names it, and makes every call of it that
-the server has, on SQLite and on a new PostgreSQL.",
+Installs nakama-js in the version of the lock file and makes every call that the
+server supports, on SQLite and on a new PostgreSQL.",
     run: run_command,
 };
 
 /// The SDKs against the server.
 pub const SDK: Step = Step {
     name: "sdk",
-    what: "client SDKs work unchanged, on SQLite and on PostgreSQL",
+    what: "existing client SDKs work unchanged, on SQLite and on PostgreSQL",
     run: |project| test(project, None),
     lane: Lane::Browse,
     after: &["setup", "build"],

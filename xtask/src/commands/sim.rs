@@ -14,12 +14,12 @@ use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "sim",
-    summary: "Runs simulations of a room and its clients over a bad network, by seed.",
+    summary: "Simulates a room and its clients over a bad network, by seed.",
     help: "
 Usage: cargo xtask sim --seed N [--count K]
 
   --seed N    the first seed; the same seed gives the same run
-  --count K   how many seeds from there on, 1 if not given
+  --count K   number of consecutive seeds; default: 1
 
 A failing seed is printed; rerun it alone with `--seed`.",
     run,
@@ -28,7 +28,7 @@ A failing seed is printed; rerun it alone with `--seed`.",
 /// The short form for `cargo xtask test`.
 pub const SIMULATIONS: Step = Step {
     name: "sim",
-    what: "a room and its clients agree in spite of a bad network",
+    what: "a room and its clients agree despite a bad network",
     run: |project| simulate(project, Profile::Dev, 1, SEEDS_IN_TEST),
     lane: Lane::Test,
     after: &["build"],
@@ -48,7 +48,7 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
             other => return Err(other.unexpected().into()),
         }
     }
-    let seed = seed.ok_or_else(|| Failure::new("say which one: `cargo xtask sim --seed 1`"))?;
+    let seed = seed.ok_or_else(|| Failure::new("no seed given; use for example `cargo xtask sim --seed 1`"))?;
     simulate(project, Profile::Release, seed, count)
 }
 

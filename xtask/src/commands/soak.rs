@@ -14,24 +14,24 @@ use crate::steps::{Lane, Step};
 
 pub const COMMAND: Command = Command {
     name: "soak",
-    summary: "Lets bots come and go for a while and sees whether the server stays as it was.",
+    summary: "Lets bots join and leave for a while and checks the server for leaks.",
     help: "
 Usage: cargo xtask soak --minutes N [--bots K]
 
-  --minutes N   for how long; 0.2 is enough to see that it works
-  --bots K      how many bots, 100 if not given
+  --minutes N   duration; 0.2 is enough for a quick check
+  --bots K      number of bots; default: 100
 
-Bots connect over WebSocket and WebTransport, play for a random while, and
-leave, drop or resume. Every five seconds a line shows the server's memory,
-rooms, connections, players and dropped messages. It fails if memory grows, if a
-room is stuck, or if anything is left after the last bot has gone.",
+Bots connect over WebSocket and WebTransport, play for a random time, and leave,
+disconnect or resume. Every five seconds a line shows the server's memory, rooms,
+connections, players and dropped messages. The command fails if memory grows, if
+a room is stuck, or if anything remains after the last bot has left.",
     run,
 };
 
 /// The short form for `cargo xtask test`.
 pub const SHORT_SOAK: Step = Step {
     name: "soak",
-    what: "a server under bots that come and go stays as it was, in a short form",
+    what: "a server with joining and leaving bots leaks nothing, in a short form",
     run: |project| soak(project, Profile::Dev, MINUTES_IN_TEST, None),
     lane: Lane::Test,
     after: &["build"],
@@ -50,7 +50,8 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
             other => return Err(other.unexpected().into()),
         }
     }
-    let minutes = minutes.ok_or_else(|| Failure::new("say for how long: `cargo xtask soak --minutes 10`"))?;
+    let minutes =
+        minutes.ok_or_else(|| Failure::new("no duration given; use for example `cargo xtask soak --minutes 10`"))?;
     soak(project, Profile::Release, minutes, bots)
 }
 

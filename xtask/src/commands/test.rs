@@ -16,21 +16,21 @@ use crate::{npm, packages, process, runner};
 
 pub const COMMAND: Command = Command {
     name: "test",
-    summary: "Tests everything that can be tested, with all the set-up it needs.",
+    summary: "Runs all tests, with their setup.",
     help: "
 Usage: cargo xtask test [--list] [step...]
 
   --list   shows the steps
-  step     runs only the steps named
+  step     runs only these steps
 
 On Debian or Ubuntu, as root, missing system packages are installed; elsewhere
-what is missing is named and the run stops. Nothing is left out in silence: a
-step that cannot run has failed. All steps run even when one fails.
+they are listed and the run stops. No step is skipped silently: a step that
+cannot run has failed. All steps run even if one fails.
 
-Steps run in three lanes: one compiles with the processor time that the others,
-which run tests and mostly wait, leave over. Lines begin with the name of their step.
-A table at the end shows time, share spent compiling and number of tests of each
-step; the last line counts the steps.",
+Steps run in three lanes. One compiles at low priority while the others run tests,
+which mostly wait. Each line begins with the name of its step. A table at the end
+shows the time, the share of compiling and the number of tests of each step; the
+last line counts the steps.",
     run,
 };
 
@@ -77,7 +77,7 @@ const STEPS: &[Step] = &[
 /// The documentation and its examples.
 const DOCS: Step = Step {
     name: "docs",
-    what: "the documentation builds without a warning, and its examples run",
+    what: "the documentation builds without warnings, and its examples run",
     run: docs,
     lane: Lane::Compile,
     after: &[],

@@ -10,20 +10,23 @@ use crate::tidy;
 
 pub const COMMAND: Command = Command {
     name: "tidy",
-    summary: "Checks the project's own rules: floors, clocks, maps, file lengths and more.",
+    summary: "Checks the project's rules: floors, type names, doc comments and more.",
     help: "
 Usage: cargo xtask tidy
 
-Prints one line per broken rule: `path:line: rule: what to do`.
+Prints one line per violation: `path:line: rule: what to do`.
 
-  floors       a crate uses only crates on lower floors (xtask/src/house.rs)
+  floors       a crate uses only crates on lower floors (xtask/src/floors.rs);
+               rules of games use aether-game with the feature `rules` alone
   runtime      no tokio in the dependencies of the engine, the client or below
+  type names   no two crates export types of the same name at their roots
+  doc comments begin with their subject, not with What, How, Whether and so on
   environment  std::env and process exit only in programs
-  clocks       time is passed in on floors 0 to 4 and in games' rules
+  clocks       no clock on floors 0 to 4 and in rules; time is an argument
   hashing      no map with a randomly seeded hasher on floors 0 to 4 and in rules
-  floats       games' rules take sin, powf and the like from libm
+  floats       rules take sin, powf and similar functions from libm
   locks        examples, fuzz and bindgen have the versions of the main lock file
-  length       files aim at 500 lines and end at 800",
+  length       files have at most 800 lines, better 500",
     run,
 };
 

@@ -12,13 +12,13 @@ use crate::failure::{Failure, Outcome};
 use crate::fingerprint::{fingerprint, is_stamped, stamp};
 use crate::project::Project;
 use crate::steps::{Lane, Step};
-use crate::{house, npm, packages, process, tidy};
+use crate::{floors, npm, packages, process, tidy};
 use toolchain::TARGET;
 pub use toolchain::{Toolchain, toolchain as find_toolchain};
 
 pub const COMMAND: Command = Command {
     name: "wasm",
-    summary: "Builds for the browser, and tries the games' rules there.",
+    summary: "Builds for wasm32, and tests the rules of games there.",
     help: "
 Usage: cargo xtask wasm [--with rustup|debian]
 
@@ -26,19 +26,19 @@ Usage: cargo xtask wasm [--with rustup|debian]
   --with debian   only with Debian's packages rustc-web, cargo-web, rust-web-src
                   and lld, which build the standard library from source
 
-Builds the lower floors and the games' rules for wasm32, makes the modules that
-pages load, and runs 10,000 ticks of the rules of games in Node: their hash has
-to be the native one.
+Builds the lower floors and the rules of games for wasm32, builds the modules of
+the pages, and runs 10,000 ticks of the rules in Node; the hash must equal the
+native one.
 
-Without `--with`, the target is used if it is installed; else rustup is asked
-to add it; else, on Debian, its packages are used.",
+Without `--with`, an installed target is used; otherwise rustup adds it;
+otherwise, on Debian, its packages are used.",
     run,
 };
 
 /// The builds for the browser.
 pub const WASM: Step = Step {
     name: "wasm",
-    what: "all that pages run builds for wasm32, and games' rules do there what they do natively",
+    what: "code of the pages builds for wasm32, and rules of games behave there as natively",
     run: |project| test(project, None),
     lane: Lane::Compile,
     after: &["setup"],
@@ -143,8 +143,8 @@ fn bindgen(project: &Project) -> std::process::Command {
 fn promised(project: &Project) -> Result<Vec<String>, Failure> {
     let members = tidy::members(&project.metadata()?, &project.root)?;
     let promises = |member: &tidy::Member| {
-        let place = house::place_of(&member.name, &member.folder);
-        place.is_some_and(|place| house::builds_for_wasm(&member.name, place))
+        let level = floors::level_of(&member.name, &member.folder);
+        level.is_some_and(|level| floors::builds_for_wasm(&member.name, level))
     };
     Ok(members.into_iter().filter(promises).map(|member| member.name).collect())
 }

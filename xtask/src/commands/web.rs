@@ -13,13 +13,13 @@ use crate::{npm, packages, report};
 
 pub const COMMAND: Command = Command {
     name: "web",
-    summary: "Builds the pages that the server shows.",
+    summary: "Builds the pages of the server.",
     help: "
 Usage: cargo xtask web
 
-Installs the pages' packages as their lock file names them, checks their types
-and bundles them into web/dist. A server in development form reads them from
-there; one in release form has them built in. What is up to date is left alone.",
+Installs the packages of the pages in the versions of the lock file, checks their
+types and bundles them into web/dist. A development build of the server reads
+them from there; a release build embeds them. Up-to-date parts are not rebuilt.",
     run: run_command,
 };
 
@@ -82,7 +82,7 @@ pub fn bundle(project: &Project) -> Outcome {
     let folder = folder(project);
     let sources = fingerprint(&folder, SOURCES)?;
     if is_stamped(&folder.join(BUILT), &sources) {
-        report::say("the pages are up to date");
+        report::print("the pages are up to date");
         return Ok(());
     }
     compile(npm::npm(&folder).args(["run", "--silent", "check"]))?;

@@ -1,4 +1,4 @@
-//! Lock files beside the main one name the same versions, so that what workspaces share is compiled once.
+//! Lock files have the versions of the main one, so that shared crates are compiled once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

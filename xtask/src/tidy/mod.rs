@@ -1,4 +1,4 @@
-//! The project's own rules, read from cargo's metadata and the sources.
+//! Rules of the project, checked on cargo's metadata and the sources.
 
 mod comments;
 mod graph;
@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Outcome};
-use crate::house::{self, PackageLevel};
+use crate::floors::{self, PackageLevel};
 use crate::project::Project;
 use crate::report;
 
@@ -21,7 +21,7 @@ pub use graph::{Member, members};
 /// Lock files of the workspaces that share crates and a build folder with the main one.
 const LOCKS: &[&str] = &["examples/Cargo.lock", "fuzz/Cargo.lock", "xtask/bindgen/Cargo.lock"];
 
-/// One broken rule and how to mend it.
+/// A violation of a rule, with advice.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file, relative to the root.
@@ -43,7 +43,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks every rule, prints what is broken, and fails if anything more than a warning is.
+/// Checks every rule and prints the findings. Fails if one of them is not a warning.
 pub fn check(project: &Project) -> Outcome {
     let metadata = project.metadata()?;
     let members = members(&metadata, &project.root)?;
@@ -57,8 +57,8 @@ pub fn check(project: &Project) -> Outcome {
     findings.extend(names::check(&roots(project, &members)));
     let mut files = 0;
     for member in &members {
-        let place = house::place_of(&member.name, &member.folder);
-        files += check_sources(project, &member.name, &member.folder, place, &mut findings)?;
+        let level = floors::level_of(&member.name, &member.folder);
+        files += check_sources(project, &member.name, &member.folder, level, &mut findings)?;
     }
     for manifest in project.excluded_manifests() {
         let folder = manifest.parent().unwrap_or(&project.root);
@@ -66,14 +66,14 @@ pub fn check(project: &Project) -> Outcome {
         files += check_sources(project, &folder, &folder, Some(PackageLevel::Roof), &mut findings)?;
     }
     for finding in &findings {
-        report::say(&finding.to_string());
+        report::print(&finding.to_string());
     }
     let errors = findings.iter().filter(|finding| !finding.warning).count();
-    report::say(&format!("tidy: {} packages, {files} files, {errors} errors", members.len()));
+    report::print(&format!("tidy: {} packages, {files} files, {errors} errors", members.len()));
     if errors == 0 {
         Ok(())
     } else {
-        Err(Failure::new(format!("tidy found {errors} broken rules; each line says what to do")))
+        Err(Failure::new(format!("tidy found {errors} violations; each line says what to do")))
     }
 }
 
@@ -81,7 +81,7 @@ fn check_sources(
     project: &Project,
     package: &str,
     folder: &str,
-    place: Option<PackageLevel>,
+    level: Option<PackageLevel>,
     findings: &mut Vec<Finding>,
 ) -> Result<usize, Failure> {
     let mut files = Vec::new();
@@ -94,7 +94,7 @@ fn check_sources(
         findings.extend(comments::check(&path, &content));
         findings.extend(text::check(&text::SourceFile {
             package,
-            place: place.unwrap_or(PackageLevel::Roof),
+            level: level.unwrap_or(PackageLevel::Roof),
             path: &path,
             inside: &inside,
             content: &content,

@@ -1,4 +1,4 @@
-//! Rust source with everything blanked that is not product code: comments, literals and tests.
+//! Rust source in which comments, literals and tests are blanked.
 //!
 //! Rules search the rest as plain text. Blanked parts become spaces and line ends stay, so a
 //! position in the result is the same position in the file.

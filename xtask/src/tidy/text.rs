@@ -3,7 +3,7 @@
 use super::Finding;
 use super::hashing::default_hashers;
 use super::source::{line_at, occurrences, product_code};
-use crate::house::{self, PackageLevel};
+use crate::floors::{self, PackageLevel};
 
 /// A file of this length is worth splitting.
 const LINES_WARNED: usize = 500;
@@ -25,12 +25,12 @@ const INEXACT: [&str; 26] = [
     "exp", "exp2", "exp_m1", "ln", "ln_1p", "log", "log2", "log10", "powf", "powi", "hypot", "cbrt",
 ];
 
-/// One file, and what it belongs to.
+/// A file and its package.
 pub struct SourceFile<'a> {
     /// Its package's name.
     pub package: &'a str,
     /// Level of the package.
-    pub place: PackageLevel,
+    pub level: PackageLevel,
     /// Its path relative to the root.
     pub path: &'a str,
     /// Its path inside the package.
@@ -46,8 +46,8 @@ pub fn check(file: &SourceFile<'_>) -> Vec<Finding> {
         return findings;
     }
     let code = product_code(file.content);
-    let deterministic = house::is_deterministic(file.package, file.place);
-    if !house::owns_its_process(file.package) && !file.is_program() {
+    let deterministic = floors::is_deterministic(file.package, file.level);
+    if !floors::owns_its_process(file.package) && !file.is_program() {
         findings.extend(find_words(file, &code, "environment", &ENVIRONMENT, |word| {
             format!("`{word}` belongs in a program's main file; pass the value in")
         }));
@@ -58,11 +58,11 @@ pub fn check(file: &SourceFile<'_>) -> Vec<Finding> {
         }));
         findings.extend(check_hashing(file, &code));
     }
-    if file.place == PackageLevel::Rules {
+    if file.level == PackageLevel::Rules {
         findings.extend(check_floats(file, &code));
     }
     findings.sort_by_key(|finding| (finding.line, finding.rule));
-    // `std::env::var` contains two of the words; one finding per line and rule says it.
+    // `std::env::var` contains two of the words; one finding per line and rule is enough.
     findings.dedup_by(|next, kept| next.line == kept.line && next.rule == kept.rule);
     findings
 }
@@ -91,9 +91,9 @@ fn check_length(file: &SourceFile<'_>) -> Option<Finding> {
     }
     let warning = lines <= LINES_MAX;
     let advice = if warning {
-        format!("{lines} lines; aim at {LINES_WARNED}, one noun per file")
+        format!("{lines} lines; aim at {LINES_WARNED}, one subject per file")
     } else {
-        format!("{lines} lines; split it, at most {LINES_MAX} are accepted")
+        format!("{lines} lines; split the file, at most {LINES_MAX} are accepted")
     };
     Some(Finding { warning, ..file.finding(lines, "length", advice) })
 }
@@ -117,8 +117,8 @@ fn find_words<'a>(
 }
 
 fn check_hashing(file: &SourceFile<'_>, code: &str) -> Vec<Finding> {
-    let advice = "this map's order changes from run to run; name a fixed hasher, or use an \
-                  ordered map or an index";
+    let advice = "the order of this map changes from run to run; use a fixed hasher, an ordered \
+                  map or an index";
     default_hashers(code)
         .into_iter()
         .map(|position| file.finding(line_at(code, position), "hashing", advice.into()))
@@ -146,8 +146,8 @@ fn check_floats(file: &SourceFile<'_>, code: &str) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    fn check_in(package: &str, place: PackageLevel, inside: &str, content: &str) -> Vec<&'static str> {
-        let file = SourceFile { package, place, path: inside, inside, content };
+    fn check_in(package: &str, level: PackageLevel, inside: &str, content: &str) -> Vec<&'static str> {
+        let file = SourceFile { package, level, path: inside, inside, content };
         check(&file).iter().map(|finding| finding.rule).collect()
     }
 
@@ -209,7 +209,7 @@ mod tests {
             let content = "\n".repeat(lines);
             let file = SourceFile {
                 package: "aether-world",
-                place: PackageLevel::Floor(2),
+                level: PackageLevel::Floor(2),
                 path: "tests/a.rs",
                 inside: "tests/a.rs",
                 content: &content,

@@ -79,7 +79,7 @@ pub fn toolchain(project: &Project, wanted: Option<Toolchain>) -> Result<Toolcha
                  target add {TARGET}` for example"
             )));
         }
-        report::say(&format!("rustup cannot add {TARGET} here; Debian's packages can do the build instead"));
+        report::print(&format!("rustup cannot add {TARGET} here; Debian's packages can do the build instead"));
     }
     packages::ensure(DEBIAN_PACKAGES)?;
     Ok(Toolchain::Debian)
@@ -92,7 +92,7 @@ fn add_target(project: &Project) -> bool {
     match run_within(&mut command, RUSTUP_LIMIT) {
         Ok(()) => has_target(project),
         Err(failure) => {
-            report::say(&failure.to_string());
+            report::print(&failure.to_string());
             false
         }
     }

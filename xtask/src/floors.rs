@@ -1,11 +1,11 @@
-//! The house: which floor each crate stands on. A new crate is entered here, and nowhere else.
+//! Floors of the crates. Add a new crate here, and nowhere else.
 
 /// Level of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PackageLevel {
     /// A numbered floor; it may use only lower floors.
     Floor(u8),
-    /// A game's rules, which both server and browser run; they rest on floors 0 to 2.
+    /// Rules of a game, which both server and browser run; they use floors 0 to 2.
     Rules,
     /// Programs and tools; they may use anything, and no floor may use them.
     Roof,
@@ -44,7 +44,7 @@ const FLOORS: &[(&str, u8)] = &[
 /// Programs and tools that are not games.
 const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", "xtask"];
 
-/// Neighbours on one floor that are one thing in two packages: a derive has to be its own crate.
+/// Packages of one floor that belong together: a derive must be its own crate.
 const ONE_PIECE: &[(&str, &str)] = &[("aether-bits", "aether-bits-derive")];
 
 /// Packages that may read the environment and end the process anywhere in their sources.
@@ -72,11 +72,11 @@ const DETERMINISTIC_UP_TO: u8 = 4;
 /// The highest floor that builds for the browser as a whole.
 const WASM_UP_TO: u8 = 3;
 
-/// The highest floor a game's rules rest on.
+/// Highest floor that the rules of a game may use.
 const RULES_REST_ON: u8 = 2;
 
 /// Returns the level of a package, by its name and its folder relative to the root.
-pub fn place_of(package: &str, folder: &str) -> Option<PackageLevel> {
+pub fn level_of(package: &str, folder: &str) -> Option<PackageLevel> {
     if let Some((_, floor)) = FLOORS.iter().find(|(name, _)| *name == package) {
         return Some(PackageLevel::Floor(*floor));
     }
@@ -94,12 +94,12 @@ pub fn place_of(package: &str, folder: &str) -> Option<PackageLevel> {
 /// Feature of the crate for game authors that a game's rules use.
 pub const RULES_FEATURE: &str = "rules";
 
-/// Returns true for the crate for game authors, which passes on other crates by feature.
+/// Returns true for the crate for game authors, which re-exports other crates by feature.
 pub fn is_facade(package: &str) -> bool {
     package == GAME
 }
 
-/// Returns true if a game's rules may rest on a package of this level.
+/// Returns true if the rules of a game may use a package of this level.
 pub fn may_rules_use(level: PackageLevel) -> bool {
     matches!(level, PackageLevel::Floor(floor) if floor <= RULES_REST_ON)
 }
@@ -124,8 +124,8 @@ pub fn may_use_in_tests(user: &str, used: &str, folder: &str) -> bool {
 }
 
 /// Returns true if the package may not read a clock, depend on the order of a hashed map, or use an async runtime.
-pub fn is_deterministic(package: &str, place: PackageLevel) -> bool {
-    match place {
+pub fn is_deterministic(package: &str, level: PackageLevel) -> bool {
+    match level {
         // It waits for disks and other machines.
         PackageLevel::Floor(_) if package == STORE => false,
         PackageLevel::Floor(floor) => floor <= DETERMINISTIC_UP_TO,
@@ -135,8 +135,8 @@ pub fn is_deterministic(package: &str, place: PackageLevel) -> bool {
 }
 
 /// Returns true if the package must build for the browser.
-pub fn builds_for_wasm(package: &str, place: PackageLevel) -> bool {
-    match place {
+pub fn builds_for_wasm(package: &str, level: PackageLevel) -> bool {
+    match level {
         // The derive runs inside the compiler, so it is built for the host only.
         PackageLevel::Floor(_) if ONE_PIECE.iter().any(|(_, derive)| *derive == package) => false,
         PackageLevel::Floor(floor) => floor <= WASM_UP_TO || [CLIENT, CLIENT_WEB].contains(&package),
@@ -193,10 +193,10 @@ mod tests {
 
     #[test]
     fn places_follow_the_table_and_the_games_folder() {
-        assert_eq!(place_of("aether-wire", "crates/wire"), Some(PackageLevel::Floor(1)));
-        assert_eq!(place_of("aether-x-rules", "games/x/rules"), Some(PackageLevel::Rules));
-        assert_eq!(place_of("aether-x-server", "games/x/server"), Some(PackageLevel::Roof));
-        assert_eq!(place_of("aether-attic", "crates/attic"), None);
+        assert_eq!(level_of("aether-wire", "crates/wire"), Some(PackageLevel::Floor(1)));
+        assert_eq!(level_of("aether-x-rules", "games/x/rules"), Some(PackageLevel::Rules));
+        assert_eq!(level_of("aether-x-server", "games/x/server"), Some(PackageLevel::Roof));
+        assert_eq!(level_of("aether-attic", "crates/attic"), None);
     }
 
     #[test]
