@@ -86,7 +86,7 @@ pub fn check_rules_feature(members: &[Member]) -> Vec<Finding> {
         let member = members.iter().find(|member| member.name == package);
         // A crate from a registry is built for the browser with the rules.
         let level = member.map(|member| floors::level_of(&member.name, &member.folder));
-        level.is_none_or(|level| level.is_some_and(|level| floors::may_rules_use(level)))
+        level.is_none_or(|level| level.is_some_and(floors::may_rules_use))
     };
     let bad = parts.iter().filter(|part| !part.strip_prefix("dep:").is_some_and(may_be_used));
     bad.map(|part| Finding {
