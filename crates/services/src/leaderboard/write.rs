@@ -117,7 +117,7 @@ impl Leaderboards {
     }
 
     /// Like [`Leaderboards::forget_owner`], within a larger transaction. It has to run by
-    /// [`Store::write_in_order`](aether_store::Store::write_in_turn) in the owner's [turn](Leaderboards::turn),
+    /// [`Store::write_in_order`](aether_store::Store::write_in_order) in the owner's [turn](Leaderboards::turn),
     /// otherwise a concurrent write could reach memory after it.
     pub fn forget_within(&self, transaction: &mut Transaction<'_>, owner: Uuid) -> Result<(), StoreError> {
         let deleted = transaction.rows(
