@@ -38,6 +38,8 @@
 //!             ball.position[1] += push.direction[1];
 //!         }
 //!     }
+//!
+//!     fn tick(&mut self, _room: &mut Context<'_>) {}
 //! }
 //! # }
 //! ```
