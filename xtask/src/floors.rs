@@ -117,7 +117,7 @@ pub fn may_use(user: (&str, PackageLevel), used: (&str, PackageLevel)) -> bool {
     }
 }
 
-/// Returns true if the tests of one package may use another that its code may not. `folder` is that of the used package.
+/// Returns true if the tests of one package may use another that its code may not use. `folder` is that of the latter.
 pub fn may_use_in_tests(user: &str, used: &str, folder: &str) -> bool {
     // The server's tests play games over sockets.
     TESTKITS.contains(&used) || (user == SERVER && folder.starts_with("games/"))

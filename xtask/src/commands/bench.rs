@@ -56,9 +56,9 @@ struct Bench {
     in_test: bool,
 }
 
-/// Way of building and starting a benchmark.
+/// Build and start of a benchmark.
 enum Kind {
-    /// A bench target of a package, in the profile for benches.
+    /// A bench target of a package, in the bench profile.
     Target { package: &'static str, target: &'static str },
     /// A whole server over real sockets, in the release build that is also shipped.
     Network,
@@ -100,11 +100,11 @@ struct Options {
 struct Measurement {
     value: f64,
     unit: String,
-    /// The aim and whether it was met; a peer has none.
+    /// The aim, and true if it was met; none for a peer.
     verdict: Option<(String, bool)>,
 }
 
-/// One line of the closing table.
+/// A row of the final table.
 struct Row {
     name: String,
     own: Measurement,
@@ -147,7 +147,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
         .collect()
 }
 
-/// Runs the benchmarks one after the other and prints the table. A missed aim is shown, not failed.
+/// Runs the benchmarks one after the other and prints the table. A missed aim is shown and is not a failure.
 fn measure(project: &Project, benches: &[&'static Bench], options: Options) -> Outcome {
     let mut rows = Vec::new();
     let mut broken = Vec::new();
@@ -227,14 +227,14 @@ fn peer_results(project: &Project, bench: &Bench) -> Result<Vec<(String, Measure
     let mut command = project.cargo();
     command.env("CARGO_TARGET_DIR", project.target.join("peers"));
     command.args(["run", "--release", "--locked"]);
-    // Bevy declares a newer compiler than it needs, and than ours.
+    // Bevy declares a newer compiler than it needs.
     command.args(["--ignore-rust-version", "--manifest-path"]);
     command.arg(project.root.join("peers").join(PEER).join("Cargo.toml"));
     command.args(["--", bench.name]);
     results(&mut command, "peer ", bench.name)
 }
 
-/// Runs a benchmark, shows what it prints, and reads the results from its last lines.
+/// Runs a benchmark, prints its output, and reads the results from its last lines.
 fn results(
     command: &mut std::process::Command,
     start: &str,
@@ -263,7 +263,7 @@ fn results(
     }
 }
 
-/// Reads a line that begins with a benchmark's name, or with one that its own begins.
+/// Reads a line that begins with the name of a benchmark, or with a name that has it as a prefix.
 fn named_measurement(line: &str, bench: &str) -> Option<(String, Measurement)> {
     let (name, rest) = line.split_once(": ")?;
     let further = name.strip_prefix(bench)?;
@@ -273,7 +273,7 @@ fn named_measurement(line: &str, bench: &str) -> Option<(String, Measurement)> {
     Some((name.to_owned(), parse(rest)?))
 }
 
-/// Reads what follows the name: `0.61 ms, aim under 0.8 ms: met`, or a peer's `61 ms (version)`.
+/// Reads the text after the name: `0.61 ms, aim under 0.8 ms: met`, or a peer's `61 ms (version)`.
 fn parse(line: &str) -> Option<Measurement> {
     let (measured, judged) = match line.split_once(", aim ") {
         Some((measured, judged)) => (measured, Some(judged)),

@@ -71,7 +71,7 @@ pub fn bench(project: &Project, name: &str, profile: Profile) -> Result<process:
     Ok(command)
 }
 
-/// The server that the flag `--program` names, if it is there; it is the only one of commands that test a program.
+/// Reads the flag `--program`, the only one of commands that test a program.
 pub fn named_program(arguments: Vec<OsString>) -> Result<Option<PathBuf>, Failure> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut program = None;
@@ -90,10 +90,10 @@ pub fn chromium() -> Result<PathBuf, Failure> {
     browser().ok_or_else(|| Failure::new("Chromium is not on the search path"))
 }
 
-/// The server to test: the one that was named, or a new build.
+/// Returns the server to test: the given one, or a new build.
 pub fn program(project: &Project, named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     if let Some(program) = named {
-        // The tests run in another folder than the person who named the file.
+        // The path is relative to the caller's folder, and the tests run in another one.
         return std::path::absolute(&program).map_err(|error| Failure::new(format!("{}: {error}", program.display())));
     }
     builds::server(project)

@@ -24,7 +24,7 @@ fn test(project: &Project) -> Outcome {
 
 fn cargo_test(project: &Project) -> std::process::Command {
     let mut command = project.cargo();
-    // One build folder for all, so that what the examples share with the workspace is compiled once.
+    // One build folder for all, so that shared crates are compiled once.
     command.env("CARGO_TARGET_DIR", &project.target);
     command.args(["test", "--locked", "--workspace", "--manifest-path"]).arg(project.root.join(MANIFEST));
     command

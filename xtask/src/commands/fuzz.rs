@@ -44,18 +44,18 @@ pub const SHORT_FUZZ: Step = Step {
     after: &["setup"],
 };
 
-/// Long enough to reload what earlier runs found and to try some hundred thousand more.
+/// Long enough to load the corpus of earlier runs and to try some hundred thousand inputs.
 const SECONDS_IN_TEST: u64 = 5;
 
 const SECONDS_DEFAULT: u64 = 60;
 
-/// Longer than the longest frame a client may send, so that this limit is crossed too.
+/// Longer than the longest frame of a client, so that inputs beyond the limit are tried too.
 const INPUT_BYTES_MAX: u32 = 10_240;
 
-/// A decoder that needs more than this for one input has no bound on its memory.
+/// Memory limit in MB. A decoder that needs more for one input is not bounded.
 const MEMORY_MB_MAX: u32 = 512;
 
-/// A decoder that needs longer than this for one input has no bound on its time.
+/// Time limit in seconds. A decoder that needs longer for one input is not bounded.
 const INPUT_SECONDS_MAX: u32 = 5;
 
 /// The cargo profile of the targets.
@@ -147,7 +147,7 @@ fn fuzz(project: &Project, targets: &[String], seconds: u64) -> Outcome {
     Err(Failure::new(format!("broken by their input: {}", broken.join(", "))))
 }
 
-/// Fuzzes one target and returns how far it came.
+/// Fuzzes one target and returns the number of inputs and the coverage.
 fn fuzz_one(project: &Project, target: &str, programs: &Path, seconds: u64) -> Result<String, Failure> {
     let artifacts = project.root.join("fuzz/artifacts").join(target);
     // The corpus is stored beside the build, so that the next run continues from it.
@@ -172,7 +172,7 @@ fn fuzz_one(project: &Project, target: &str, programs: &Path, seconds: u64) -> R
     if ended.status.success() {
         return Ok(progress(&text));
     }
-    // Lines that begin with a number sign only tell how the search went.
+    // Lines that begin with `#` are progress reports.
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     Err(Failure::new(format!("{}\n{}", lines.join("\n"), broken_text(target, &text))))
 }
@@ -183,7 +183,7 @@ fn rerun(project: &Project, targets: &[String], input: &Path) -> Outcome {
         return Err(Failure::new("name the one target that the input is for"));
     };
     let programs = build(project, targets)?;
-    // The program runs in the project's root, the person may be elsewhere.
+    // The program runs in the root of the project, so a relative path must be resolved here.
     let input = std::path::absolute(input).map_err(|error| Failure::new(format!("{}: {error}", input.display())))?;
     if !input.is_file() {
         return Err(Failure::new(format!("there is no file {}", input.display())));

@@ -36,7 +36,7 @@ pub const PACKAGES: &[Package] = &[Package {
     present: is_installed,
 }];
 
-/// PostgreSQL as the tests find it. When this is dropped it is stopped, if it was started for this.
+/// PostgreSQL for the tests. If it was started for them, it is stopped on drop.
 pub struct Running(Cluster);
 
 impl Running {
@@ -46,7 +46,7 @@ impl Running {
     }
 }
 
-/// The cluster of this project, which is started if it does not run.
+/// Returns the cluster of this project, and starts it if it is not running.
 pub fn running(project: &Project) -> Result<Running, Failure> {
     packages::ensure(PACKAGES)?;
     let folder = folder(project);
@@ -66,7 +66,7 @@ pub fn temporary() -> Result<Cluster, Failure> {
     Ok(cluster)
 }
 
-/// Returns a folder that no other call returns: steps of several lanes have clusters of their own at the same time.
+/// Returns a new folder for each call: steps of several lanes have their own clusters at the same time.
 fn temporary_folder() -> PathBuf {
     static CREATED: AtomicU32 = AtomicU32::new(0);
     let number = CREATED.fetch_add(1, Ordering::Relaxed);
@@ -98,7 +98,8 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     }
 }
 
-/// In the build folder; elsewhere if the one who runs PostgreSQL, who is not root, may not enter that.
+/// Returns the folder of the cluster: in the build folder, unless the user of PostgreSQL, who is not root, has no access
+/// to it.
 fn folder(project: &Project) -> PathBuf {
     let name = "aether-postgres";
     if std::fs::create_dir_all(&project.target).is_ok() && can_enter(&project.target) {

@@ -57,7 +57,7 @@ fn run(project: &Project, mut arguments: Vec<OsString>) -> Outcome {
     if status.success() { Ok(()) } else { Err(Failure::new(format!("the server ended with {status}"))) }
 }
 
-/// Builds pages and program beside each other: packages arrive, and modules are linked on one core, while the program
+/// Builds pages and program concurrently: packages are downloaded and modules linked on one core while the program
 /// compiles.
 fn build(project: &Project) -> Result<std::path::PathBuf, Failure> {
     let toolchain = wasm::find_toolchain(project, None)?;
@@ -81,7 +81,7 @@ fn listening(line: &str) -> Option<String> {
     project::parse(line).ok()?["listening"]["http"].as_str().map(str::to_owned)
 }
 
-/// Asks for the first page and waits for the whole answer.
+/// Requests the first page and waits for the complete answer.
 fn fetch_first_page(address: &str) -> std::io::Result<()> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(FIRST_PAGE_TIME_MAX))?;

@@ -41,9 +41,9 @@ pub const SHORT_SCHEMATHESIS: Step = Step {
     after: &["setup", "build"],
 };
 
-/// Enough for every field of every request to be wrong once.
+/// Enough to make every field of every request invalid once.
 const EXAMPLES_IN_TEST: u32 = 25;
-/// A test run does the same each time.
+/// Fixed, so that every test run is the same.
 const SEED_IN_TEST: u64 = 1;
 const EXAMPLES_DEFAULT: u32 = 200;
 
@@ -53,13 +53,13 @@ const VERSION: &str = "schemathesis==4.32.5";
 const CHECKS: &str =
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,ignored_auth";
 
-/// A method that an operation does not have is answered by 501, as the protocol has it, and that would count as a defect.
+/// Excluded check: the protocol requires 501 for an unsupported method, which would count as a defect.
 const SETTINGS: &str = "[phases.coverage]\nunexpected-methods = []\n";
 
-/// Operations for those who have the server key and no session.
+/// Operations that take the server key and no session.
 const BY_SERVER_KEY: &str = "^(Authenticate.*|SessionRefresh|RequestPasswordReset|ResetPassword|VerifyEmail)$";
 
-/// The same, and those that end the session that all others need. The tests of the server have them.
+/// The same, and operations that end the session that all others need. Tests of the server cover them.
 const NOT_BY_SESSION: &str = "^(Authenticate.*|SessionRefresh|RequestPasswordReset|ResetPassword|VerifyEmail\
     |DeleteAccount|SessionLogout)$";
 
@@ -95,7 +95,7 @@ fn test(project: &Project, program: Option<PathBuf>, examples: u32, seed: u64) -
     on_sqlite.and(on_postgres)
 }
 
-/// Returns the path of schemathesis, in a folder of Python packages of its own.
+/// Returns the path of schemathesis, in its own folder of Python packages.
 pub fn install(project: &Project) -> Result<PathBuf, Failure> {
     packages::ensure(PACKAGES)?;
     let folder = project.target.join("schemathesis");
@@ -117,7 +117,7 @@ fn ask(schemathesis: &Path, server: &Server, examples: u32, seed: u64) -> Outcom
         command.args(["run", &url, "--checks", CHECKS, "--max-examples", &examples, "--seed", &seed]);
         command.args(["--phases", "examples,coverage,fuzzing", "--warnings", "off"]);
         command.args(["--suppress-health-check", "all", "--no-color"]);
-        // What it learns from one run is not to change the next.
+        // Results of one run must not affect the next.
         command.args(["--generation-database", "none"]);
         command.current_dir(&server.folder);
         command
@@ -130,7 +130,7 @@ fn ask(schemathesis: &Path, server: &Server, examples: u32, seed: u64) -> Outcom
     by_server_key.args(["--include-operation-id-regex", BY_SERVER_KEY]);
     by_server_key.args(["--auth", "defaultkey:"]);
     let asked = run(&mut by_session).and(run(&mut by_server_key));
-    // Without the session, all would have been refused and nothing tried.
+    // Without a session, all requests would be rejected and nothing tested.
     if server.ask("GET", "/v2/account", &format!("Bearer {signed_in}"), "")?.starts_with("HTTP/1.1 200") {
         asked
     } else {
@@ -138,7 +138,7 @@ fn ask(schemathesis: &Path, server: &Server, examples: u32, seed: u64) -> Outcom
     }
 }
 
-/// A server with an empty folder for its data. Both end with this.
+/// A server with an empty data folder. Both are removed on drop.
 struct Server {
     child: Child,
     http: String,
@@ -155,7 +155,7 @@ impl Server {
         command
             .args(["serve", "--address", "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--data-dir"])
             .arg(&folder);
-        // The token has to last for the whole run.
+        // The token must be valid for the whole run.
         command.args(["--set", "tokens.access_seconds=86400", "--set", "log.filter=warn"]);
         if let Some(url) = database {
             command.args(["--set", &format!("database.url={url}")]);
@@ -170,7 +170,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The token of a new user.
+    /// Returns the token of a new user.
     fn sign_in(&self) -> Result<String, Failure> {
         let key = "Basic ZGVmYXVsdGtleTo="; // The server key, as it is sent.
         let path = "/v2/account/authenticate/device?create=true";

@@ -34,7 +34,7 @@ pub const SIMULATIONS: Step = Step {
     after: &["build"],
 };
 
-/// Enough seeds to meet every fault of the conditioner, few enough for every test run.
+/// Enough seeds to trigger every fault of the conditioner, few enough for every test run.
 const SEEDS_IN_TEST: u64 = 20;
 
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {

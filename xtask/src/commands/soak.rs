@@ -37,7 +37,7 @@ pub const SHORT_SOAK: Step = Step {
     after: &["build"],
 };
 
-/// Long enough for every bot to come and go, short enough for every test run.
+/// Long enough for every bot to join and leave, short enough for every test run.
 const MINUTES_IN_TEST: f64 = 0.2;
 
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {

@@ -34,7 +34,7 @@ last line counts the steps.",
     run,
 };
 
-/// The steps, each lane in its order: what others need before them, cheap ones first.
+/// The steps, in the order of their lanes: dependencies first, then cheap ones.
 const STEPS: &[Step] = &[
     Step {
         name: "build",
@@ -112,7 +112,7 @@ fn chosen(names: &[String]) -> Result<Vec<Step>, Failure> {
     Ok(STEPS.iter().filter(wanted).copied().collect())
 }
 
-/// Installs everything from outside that a step needs, while the other lane compiles.
+/// Installs all external dependencies of the steps, while the other lane compiles.
 fn setup(project: &Project) -> Outcome {
     for packages in [packages::FOR_TESTS, postgres::PACKAGES, npm::PACKAGES, browser::PACKAGES] {
         packages::ensure(packages)?;

@@ -53,7 +53,7 @@ fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
     Ok(())
 }
 
-/// Installs what builds and tests the SDK.
+/// Installs the packages that build and test the SDK.
 pub fn install(project: &Project) -> Outcome {
     packages::ensure(npm::PACKAGES)?;
     npm::install(&project.root.join(FOLDER))

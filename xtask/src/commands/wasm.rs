@@ -1,4 +1,4 @@
-//! The builds for the browser: every crate that promises one, the modules that pages load, and the trials of games' rules.
+//! Builds for the browser: every crate that supports it, the modules of the pages, and the tests of the rules of games.
 
 mod toolchain;
 mod trial;
@@ -57,10 +57,10 @@ const MODULES: &[Module] = &[
     Module { package: "aether-outpost-web", folder: "games/outpost/web/pkg" },
 ];
 
-/// The cargo profile of what pages load.
+/// Cargo profile of the modules.
 const PROFILE: &str = "browser";
 
-/// Names the build that a module was made from.
+/// File with the fingerprint of the build of a module.
 const BUILT: &str = ".built";
 
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
@@ -85,7 +85,7 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
 
 fn test(project: &Project, wanted: Option<Toolchain>) -> Outcome {
     let toolchain = find_toolchain(project, wanted)?;
-    // Without the profile of what pages load, what this shares with the tests' build is not compiled again.
+    // Not in the profile of the modules, so that crates shared with the build of the tests are not compiled again.
     let mut command = toolchain.build(project);
     command.arg("--lib");
     for package in promised(project)? {
@@ -98,7 +98,7 @@ fn test(project: &Project, wanted: Option<Toolchain>) -> Outcome {
     trial::run_all(project, toolchain)
 }
 
-/// Builds every module that pages load, where it is out of date.
+/// Builds every module of the pages that is out of date.
 pub fn modules(project: &Project) -> Outcome {
     let toolchain = find_toolchain(project, None)?;
     build_modules(project, toolchain)?;
@@ -112,7 +112,7 @@ pub fn build_modules(project: &Project, toolchain: Toolchain) -> Outcome {
     process::compile(build.args(MODULES.iter().flat_map(|module| ["--package", module.package])))
 }
 
-/// Makes modules out of the compiled crates, where they are out of date: `<name>.js`, `<name>.d.ts` and `<name>_bg.wasm`
+/// Generates out-of-date modules from the compiled crates: `<name>.js`, `<name>.d.ts` and `<name>_bg.wasm`
 /// in their folders, where the name is the package's with underscores.
 pub fn make_modules(project: &Project, toolchain: Toolchain) -> Outcome {
     for Module { package, folder } in MODULES {
@@ -130,7 +130,7 @@ pub fn make_modules(project: &Project, toolchain: Toolchain) -> Outcome {
     Ok(())
 }
 
-/// Returns the program that makes a module, which stands outside the workspace.
+/// Returns the program that generates a module. It is outside the workspace.
 fn bindgen(project: &Project) -> std::process::Command {
     let mut command = project.cargo();
     command.env("CARGO_TARGET_DIR", &project.target);
@@ -139,7 +139,7 @@ fn bindgen(project: &Project) -> std::process::Command {
     command
 }
 
-/// The packages that promise to build for the browser.
+/// Returns the packages that must build for the browser.
 fn promised(project: &Project) -> Result<Vec<String>, Failure> {
     let members = tidy::members(&project.metadata()?, &project.root)?;
     let promises = |member: &tidy::Member| {

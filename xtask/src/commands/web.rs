@@ -56,7 +56,7 @@ const SOURCES: &[&str] = &[
     "../games/outpost/web/pkg",
 ];
 
-/// Names what the bundle was made from. Names with a leading dot are not served.
+/// File with the fingerprint of the sources of the bundle. Files with a leading dot are not served.
 const BUILT: &str = "dist/.built";
 
 fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
@@ -71,7 +71,7 @@ pub fn build(project: &Project) -> Outcome {
     bundle(project)
 }
 
-/// Installs what bundles the pages.
+/// Installs the packages that bundle the pages.
 pub fn install(project: &Project) -> Outcome {
     packages::ensure(npm::PACKAGES)?;
     npm::install(&folder(project))

@@ -47,7 +47,7 @@ fn quoted<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"')
 }
 
-/// Returns the part of a version that compatible versions have in common: the major number, or with 0 the minor one too.
+/// Returns the part of a version that compatible versions share: the major number, or with 0 the minor one too.
 fn line_of(version: &str) -> (&str, &str) {
     let mut numbers = version.split('.');
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());

@@ -1,7 +1,7 @@
 //! A type name at the root of a crate belongs to one crate.
 //!
-//! Two types of one name force readers and imports to say which is meant. Types in public modules are always written with
-//! their module (`storage::Page`) and are not checked.
+//! Two types of one name must be told apart at every use. Types in public modules are always written with their module
+//! (`storage::Page`) and are not checked.
 
 use std::collections::BTreeMap;
 
@@ -85,8 +85,8 @@ fn defined_type(item: &str) -> Option<&str> {
     KINDS.contains(&kind).then_some(&rest[..end])
 }
 
-/// Reads the types from a statement such as `room::{self, Room, limits::Rate as RoomRate}`. A path that begins with no module
-/// of this file leads to another crate, which owns the types.
+/// Reads the types from a statement such as `room::{self, Room, limits::Rate as RoomRate}`. A path that does not begin
+/// with a module of this file leads to another crate, which owns the types.
 fn used_types(statement: &str, code: &str) -> Vec<String> {
     let path = statement.trim_start_matches("self::").trim_start_matches("crate::");
     let module = path.split(|character| !is_identifier(character)).next().unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::report;
 /// Target triple of browsers.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Adding a target takes seconds; on a closed network rustup may try for much longer.
+/// Timeout of rustup. Adding a target takes seconds, but without a network rustup may retry for much longer.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(120);
 
 /// Debian's Rust, new enough for browsers, and the sources of its standard library.
@@ -58,7 +58,7 @@ impl Toolchain {
         command
     }
 
-    /// The folder that its builds go to.
+    /// Returns the output folder of its builds.
     pub fn folder(self, project: &Project) -> PathBuf {
         match self {
             Toolchain::Rustup => project.target.clone(),
@@ -67,7 +67,7 @@ impl Toolchain {
     }
 }
 
-/// Finds a toolchain, installing what may be installed.
+/// Finds a toolchain, and installs one if possible.
 pub fn toolchain(project: &Project, wanted: Option<Toolchain>) -> Result<Toolchain, Failure> {
     if wanted != Some(Toolchain::Debian) {
         if has_target(project) || add_target(project) {
@@ -85,7 +85,7 @@ pub fn toolchain(project: &Project, wanted: Option<Toolchain>) -> Result<Toolcha
     Ok(Toolchain::Debian)
 }
 
-/// Asks rustup for the target and looks whether the compiler in use has it now.
+/// Adds the target with rustup. Returns true if the compiler in use has it now.
 fn add_target(project: &Project) -> bool {
     let mut command = Command::new("rustup");
     command.current_dir(&project.root).args(["target", "add", TARGET]);
@@ -105,11 +105,11 @@ fn has_target(project: &Project) -> bool {
     output(&mut command).is_ok_and(|folder| Path::new(folder.trim()).is_dir())
 }
 
-/// Debian's cargo, building the standard library from source in a folder of its own.
+/// Returns Debian's cargo, which builds the standard library from source in its own folder.
 fn debian_build(project: &Project) -> Command {
     let mut command = Command::new("/usr/bin/cargo");
     command.current_dir(&project.root);
-    // What the calling toolchain set for itself does not fit this one.
+    // Variables of the calling toolchain do not fit this one.
     for variable in ["CARGO", "LD_LIBRARY_PATH", "RUSTUP_TOOLCHAIN", "RUSTFLAGS"] {
         command.env_remove(variable);
     }
@@ -120,7 +120,7 @@ fn debian_build(project: &Project) -> Command {
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", "wasm-ld")
         .env("CARGO_TARGET_DIR", Toolchain::Debian.folder(project))
         .args(["build", "-Zbuild-std=std,panic_abort"])
-        // Debian's version may lag behind ours; what it truly cannot build, it will say.
+        // Debian's version may be older than the declared one; a real incompatibility fails the build.
         .arg("--ignore-rust-version");
     command
 }

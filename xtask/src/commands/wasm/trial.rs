@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::process;
 use crate::project::Project;
 
-/// The games whose rules have an example `<game>-trial`, and a test that pins its hash.
+/// Games whose rules have an example `<game>-trial` and a test with its expected hash.
 const GAMES: &[&str] = &["arena", "outpost"];
 
 /// The script that runs one in Node.
@@ -22,7 +22,7 @@ const TICKS: &str = "10000";
 pub fn run_all(project: &Project, toolchain: Toolchain) -> Outcome {
     let mut build = toolchain.build(project);
     build.args(["--profile", PROFILE, "--lib"]);
-    // With the packages of the modules, because other packages would have other features, and so another build.
+    // Together with the packages of the modules, because another selection has other features and another build.
     build.args(MODULES.iter().flat_map(|module| ["--package", module.package]));
     for game in GAMES {
         build.args(["--package", &format!("aether-{game}-rules"), "--example", &format!("{game}-trial")]);
@@ -46,7 +46,7 @@ fn built(examples: &Path, game: &str) -> Result<std::path::PathBuf, Failure> {
     found.ok_or_else(|| Failure::new(format!("the trial of {game} is not in {}", examples.display())))
 }
 
-/// The hash that the native test insists on, as sixteen digits.
+/// Returns the hash that the native test expects, as sixteen digits.
 fn pinned(root: &Path, game: &str) -> Result<String, Failure> {
     let path = root.join(format!("games/{game}/rules/tests/trial.rs"));
     let source =
