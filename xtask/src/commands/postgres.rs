@@ -98,8 +98,8 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     }
 }
 
-/// Returns the folder of the cluster: in the build folder, unless the user of PostgreSQL, who is not root, has no access
-/// to it.
+/// Returns the folder of the cluster: in the build folder, unless the user of PostgreSQL, who is not root, has no
+/// access to it.
 fn folder(project: &Project) -> PathBuf {
     let name = "aether-postgres";
     if std::fs::create_dir_all(&project.target).is_ok() && can_enter(&project.target) {
