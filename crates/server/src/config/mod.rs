@@ -57,7 +57,8 @@ configuration! {
             storage: Storage,
             /// HTTP requests that the server sends: webhooks, identity providers and shops.
             outgoing: Outgoing,
-            /// Signed HTTP requests to your backend: created and deleted accounts, password reset codes, events.
+            /// Signed HTTP requests to your backend: created and deleted accounts, codes for password reset and email
+            /// verification, events.
             webhook: Webhook,
             /// Apple: Sign in with Apple, Game Center and App Store purchases.
             apple: Apple,
@@ -104,22 +105,22 @@ configuration! {
 section! {
     /// Public listener and admin listener.
     pub struct Http {
-        /// Address of the public listener: pages, the API and WebSockets. On an address that is not loopback, the
-        /// development key and default secrets are rejected.
+        /// Address of the public listener: pages, the API and WebSockets. On an address that is not loopback, the server
+        /// counts as public, and the development key is rejected.
         address: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7350));
-        /// Address of the admin listener: metrics and profiles. The public listener never serves them.
+        /// Address of the admin listener: metrics, health and profiles. The public listener serves no metrics or profiles.
         admin_address: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7351));
         /// Bearer token for the admin listener, at least 16 characters. Required if `admin_address` is not loopback.
         admin_key: Option<Secret> = None;
-        /// Proxies whose `Forwarded` and `X-Forwarded-For` headers are trusted. If the list is not empty, the server counts
-        /// as public even on loopback.
+        /// Proxies whose `X-Forwarded-For` header is trusted. If the list is not empty, the server counts as public even on
+        /// loopback.
         trusted_proxies: Vec<IpNetwork> = Vec::new();
         /// Certificate chain for HTTPS, a PEM file. Reloaded when it changes. Requires `tls_key`.
         tls_certificate: Option<PathBuf> = None;
         /// Private key of `tls_certificate`, a PEM file.
         tls_key: Option<PathBuf> = None;
-        /// Time limit for receiving the headers of a request. A longer time helps clients on bad networks, and attackers
-        /// that hold connections open.
+        /// Time limit for receiving the headers of a request. A longer time helps clients on bad networks, but also
+        /// attackers that hold connections open.
         header_seconds: u32 = 10, within 1..=300;
         /// Time limit of a request, from its headers to its answer.
         request_seconds: u32 = 30, within 1..=3600;
@@ -149,14 +150,14 @@ section! {
     pub struct Connections {
         /// Maximum number of connections. Each takes memory, and a WebSocket also takes a file descriptor.
         max: usize = 10_000, within 1..=1_000_000;
-        /// Maximum number of connections of one IP address; 0 means no limit. Players behind one router share an address.
+        /// Maximum number of connections from one IP address; 0 means no limit. Players behind one router share an address.
         /// Applied only on a public server.
         per_ip_max: usize = 100, within 0..=1_000_000;
         /// Maximum number of connections of one account; 0 means no limit.
         per_account_max: usize = 8, within 0..=1_000_000;
         /// Time limit from the opened connection to a valid hello.
         handshake_seconds: u32 = 10, within 1..=300;
-        /// A connection that sends no message for this long is closed.
+        /// A connection on which nothing arrives from the client for this long is closed.
         idle_seconds: u32 = 30, within 2..=3600;
         /// Maximum size of a client's message after the handshake. A higher value costs memory per connection.
         message_bytes_max: usize = 512, within 64..=65536;
@@ -184,9 +185,10 @@ section! {
         /// Time between two checkpoints of a durable room whose state has changed. A crash loses at most this much of what
         /// the game does not commit to the journal, such as movement; committed entries are not lost.
         checkpoint_ms: u32 = 1000, within 100..=60000;
-        /// Time between two stored states of a durable room that `aether rooms` can list and export.
+        /// Time between two checkpoints of a durable room that are kept as history, for `aether rooms` to list and export.
         snapshot_seconds: u32 = 60, within 1..=86400;
-        /// Number of such states per room; 0 stores none. Each is as large as the state of the room.
+        /// Number of checkpoints per room that are kept as history; 0 keeps none. Each is as large as the state of the
+        /// room.
         snapshots_kept: u32 = 10, within 0..=1000;
         /// After a restart, players of a durable room can resume if the server was down for less than this time.
         away_seconds: u32 = 3600, within 0..=604800;
@@ -216,8 +218,8 @@ section! {
 section! {
     /// The client API: accounts, storage, leaderboards.
     pub struct Api {
-        /// Key that clients send before they sign in. It is in every copy of the game, so it is not a secret. It only tells
-        /// apart games that share an address.
+        /// Key that clients send before they sign in. It is in every copy of the game, so it is not a secret. It only
+        /// distinguishes games that share an address.
         server_key: String = "defaultkey".to_owned();
         /// Rate limit of one account's requests; 0 means no limit. Default: 100 on a public server, no limit on loopback.
         requests_per_second: Option<u32> = None;
@@ -246,7 +248,7 @@ section! {
     /// Signed HTTP requests to your backend.
     pub struct Webhook {
         /// URL that receives the webhooks, such as `https://backend.example/aether`. Without it nothing is sent, and
-        /// password reset is unavailable, because nothing could send the codes.
+        /// password reset and email verification are unavailable, because the codes cannot be sent.
         url: Option<String> = None;
         /// Secret that signs the webhooks, so that the receiver can verify them; at least 16 characters. Required with
         /// `url`.
@@ -266,7 +268,7 @@ section! {
         /// Validity of a refresh token. A user who is away for longer signs in again.
         refresh_seconds: u32 = 604800, within 300..=604800;
         /// Time in which a used refresh token is accepted again, for a client that did not receive the answer. A longer time
-        /// helps clients on bad networks, and thieves of tokens.
+        /// helps clients on bad networks, but also thieves of tokens.
         refresh_again_seconds: u32 = 10, within 0..=300;
         /// Ends the other sessions of a user when a new one begins.
         single_session: bool = false;

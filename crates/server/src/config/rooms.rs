@@ -20,7 +20,8 @@ section! {
         interest_radius: Option<f32> = None, within 1..=1_000_000;
         /// Maximum bytes of state per client and snapshot. The rest waits for the next snapshot.
         snapshot_bytes_max: Option<usize> = None, within 200..=57600;
-        /// Maximum number of missed ticks that are run at once to catch up; 0 means that missed ticks are dropped.
+        /// Maximum number of missed ticks that are run at once to catch up; 0 means that missed ticks are skipped: they are
+        /// neither run later nor counted as dropped.
         catch_up_max: Option<u32> = None, within 0..=1000;
         /// Time in which a player can resume after a lost connection; until then its entity stays. 0 means that the player
         /// leaves at once.
