@@ -1,6 +1,5 @@
 //! Tag: all players chase the hare. A player who touches it scores, and the hare moves to a random position.
 
-use aether::engine::BuildError;
 use aether::prelude::*;
 
 #[derive(Clone, Replicate)]
@@ -85,8 +84,8 @@ fn main() -> Result<(), BuildError> {
         let steer = steer_to_the_hare(harness.room().world());
         harness.set_input(ann, steer.as_ref());
     }
-    for event in &harness.client(ann).received().events {
-        println!("tick {}: a player touched the hare", event.tick);
+    for Tagged { player } in harness.events(ann) {
+        println!("player {player} touched the hare");
     }
     let room = harness.room();
     println!("{} ticks, {} inputs, state {:016x}", room.now(), room.totals().inputs, room.hash());

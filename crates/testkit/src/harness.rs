@@ -2,11 +2,12 @@
 
 use crate::client::{TestClient, mirror_of};
 use crate::conditioner::Conditions;
-use aether_bits::{BitWriter, Component, Replicate};
+use aether_bits::{BitReader, BitWriter, Component, Replicate};
 use aether_engine::{Game, JoinRequest, NoObserver, Permissions, Random, Room, RoomHandle};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
-    ClientMessage, CommandSeq, GameBody, GameMessage, InputBytes, PlaygroundClear, PlaygroundSpawn, PlaygroundStress,
+    ClientMessage, CommandSeq, Event, GameBody, GameMessage, InputBytes, PlaygroundClear, PlaygroundSpawn,
+    PlaygroundStress,
 };
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
@@ -144,6 +145,20 @@ impl<G: Game> Harness<G> {
         message.write_full(&mut writer);
         let body = GameBody::Packed { code, payload: writer.to_bytes() };
         self.command(client, |seq| ClientMessage::Game(GameMessage { seq, body }))
+    }
+
+    /// Returns the events of a type that a client has received on its current connection, in order.
+    #[must_use]
+    pub fn events<E: Component>(&self, client: ClientNumber) -> Vec<E> {
+        let code = self.room.schema().events.iter().position(|event| event.name == E::NAME);
+        let code = code.expect("the game declares the event") as u16;
+        let read = |event: &Event| match &event.body {
+            GameBody::Packed { code: sent, payload } if *sent == code => {
+                E::read_full(&mut BitReader::new(payload)).ok()
+            }
+            _ => None,
+        };
+        self.client(client).received().events.iter().filter_map(read).collect()
     }
 
     /// Sends the playground command `spawn`.
