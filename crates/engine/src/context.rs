@@ -128,7 +128,7 @@ impl Context<'_> {
         self.send_to(&[player], event);
     }
 
-    /// Sends an event to several players. It arrives before the state of this tick.
+    /// Sends an event to several players. It is sent before the state of this tick.
     ///
     /// # Panics
     /// If the event is not declared in [`crate::Game::declare`].

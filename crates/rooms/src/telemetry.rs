@@ -114,7 +114,7 @@ impl RoomMetrics {
             rooms: gauge("aether_room_count", "Running rooms."),
             players: gauge("aether_player_count", "Players in rooms."),
             entities: gauge("aether_entity_count", "Entities in rooms."),
-            overload: gauge("aether_overload_level", "Highest level of the overload ladder of any room."),
+            overload: gauge("aether_overload_rung", "Highest level of the overload ladder of any room."),
             queue_depth: gauge(
                 "aether_room_queue_depth",
                 "Joins, answers and signals that wait in the fullest mailbox.",

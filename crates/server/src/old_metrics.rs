@@ -10,7 +10,6 @@ const OLD_NAMES: &[OldName] = &[
     ("aether_tick_seconds", "aether_tick_duration_seconds", &[]),
     ("aether_stage_seconds", "aether_tick_stage_duration_seconds", &[]),
     ("aether_tick_late_seconds", "aether_tick_lateness_seconds", &[]),
-    ("aether_overload_rung", "aether_overload_level", &[]),
     ("aether_rooms", "aether_room_count", &[]),
     ("aether_players", "aether_player_count", &[]),
     ("aether_entities", "aether_entity_count", &[]),

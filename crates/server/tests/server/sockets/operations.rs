@@ -97,7 +97,7 @@ async fn metrics_are_served() {
         "aether_http_requests_total{",
         "aether_http_request_duration_seconds_bucket",
         "aether_room_failures_total",
-        "aether_overload_level",
+        "aether_overload_rung",
         "aether_aoi_queries_total{room_type=\"sandbox\"}",
         // Old names, for one version.
         "aether_packets_total{direction=\"in\",kind=\"hello\"} 2",

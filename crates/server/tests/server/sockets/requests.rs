@@ -142,7 +142,7 @@ async fn rooms_use_storage_of_accounts_and_their_own_and_call_functions_of_the_p
     assert!(ask(&mut ann, "leaderboard_top none").await.starts_with("failed "));
     assert_eq!(ask(&mut ann, "shout hello").await, "value HELLO");
     assert!(ask(&mut ann, "whisper").await.contains("Server::call"));
-    assert!(ask(&mut ann, "panic").await.contains("An internal error occurred"));
+    assert!(ask(&mut ann, "panic").await.contains("function `panic` panicked"));
     let mut ben = take(running.http, guest(running.http).await).await;
     assert!(ask(&mut ben, "write it").await.starts_with("failed "), "nothing is kept of guests");
     assert!(ask(&mut ben, "score 1").await.starts_with("failed "));
