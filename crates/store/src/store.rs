@@ -5,6 +5,7 @@ use crate::job::{Job, Mode};
 use crate::metrics::StoreMetrics;
 use crate::migrations::{self, MigrationStatus};
 use crate::postgres::{Address, Pool, Worker};
+use crate::private_file;
 use crate::sqlite::{Reader, Writer};
 use crate::transaction::Transaction;
 use aether_metrics::Registry;
@@ -299,9 +300,9 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         StoreError::Refused(format!("Cannot open {path}: {error}. Set data_dir to a folder that the server can write."))
     };
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
+        private_file::create_folder(folder).map_err(|error| failed(&error))?;
     }
-    let file = File::options().create(true).truncate(false).write(true).open(&lock_path);
+    let file = private_file::options().create(true).truncate(false).write(true).open(&lock_path);
     let file = file.map_err(|error| failed(&error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

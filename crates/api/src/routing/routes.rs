@@ -328,7 +328,8 @@ fn authorize<I: Calls>(
 /// Reads the whole body, if it is not too long.
 async fn read_body(body: Body) -> Result<Bytes, ServiceError> {
     to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
-        let message = format!("The request body is incomplete or too long: at most {BODY_BYTES_MAX} bytes are accepted.");
+        let message =
+            format!("The request body is incomplete or too long: at most {BODY_BYTES_MAX} bytes are accepted.");
         ServiceError::invalid(message)
     })
 }

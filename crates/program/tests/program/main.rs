@@ -7,4 +7,5 @@ mod lifecycle;
 mod logins;
 mod outage;
 mod pages;
+mod private_files;
 mod support;
