@@ -24,6 +24,7 @@ pub struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "base", sql: include_str!("../migrations/0001_base.sql") },
     Migration { version: 2, name: "rooms", sql: include_str!("../migrations/0002_rooms.sql") },
+    Migration { version: 3, name: "storage_totals", sql: include_str!("../migrations/0003_storage_totals.sql") },
 ];
 
 /// Table of the applied migrations.
@@ -53,12 +54,20 @@ impl MigrationStatus {
 impl Migration {
     /// Returns the SQL of the migration for a kind of database.
     fn sql_for(&self, dialect: Dialect) -> String {
-        let (tail, blob) = match dialect {
+        let (own, tail, blob) = match dialect {
             // Rows are stored in the order of the key, which saves a second lookup.
-            Dialect::Sqlite => (" WITHOUT ROWID", "BLOB"),
-            Dialect::Postgres => ("", "BYTEA"),
+            Dialect::Sqlite => ("-- {sqlite}", " WITHOUT ROWID", "BLOB"),
+            Dialect::Postgres => ("-- {postgres}", "", "BYTEA"),
         };
-        self.sql.replace("{by_key}", tail).replace("{bytes}", blob)
+        let mut is_included = true;
+        let lines = self.sql.lines().filter(|line| {
+            if matches!(*line, "-- {both}" | "-- {sqlite}" | "-- {postgres}") {
+                is_included = *line == own || *line == "-- {both}";
+            }
+            is_included
+        });
+        let sql = lines.collect::<Vec<_>>().join("\n");
+        sql.replace("{by_key}", tail).replace("{bytes}", blob)
     }
 
     fn checksum(&self) -> String {

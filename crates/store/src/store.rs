@@ -1,24 +1,21 @@
 //! The store: handles, threads and queues of operations.
 
 use crate::error::StoreError;
-use crate::job::{Job, Mode};
+use crate::job::{self, Job, Mode};
 use crate::metrics::StoreMetrics;
 use crate::migrations::{self, MigrationStatus};
 use crate::postgres::{Address, Pool, Worker};
 use crate::private_file;
+use crate::queue::{JobReceiver, JobSender, Rejected, job_queue};
 use crate::sqlite::{Reader, Writer};
 use crate::transaction::Transaction;
 use aether_metrics::Registry;
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::fmt::Display;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// Maximum number of operations that wait for a thread. More would time out before they run, and would take memory.
-const WAITING_MAX: usize = 4_096;
 
 /// Time between two checks of the number of handles.
 const HANDLES_CHECK_INTERVAL: Duration = Duration::from_millis(10);
@@ -71,8 +68,8 @@ pub struct Store {
 }
 
 struct Shared {
-    reads: Option<Sender<Job>>,
-    writes: Option<Sender<Job>>,
+    reads: Option<JobSender>,
+    writes: Option<JobSender>,
     threads: Vec<JoinHandle<()>>,
     metrics: StoreMetrics,
     /// Lock file of a SQLite database. Locked as long as it is open, so that no second server writes to the database.
@@ -218,7 +215,7 @@ impl Store {
 
     async fn submit<T, E>(
         &self,
-        queue: &Option<Sender<Job>>,
+        queue: &Option<JobSender>,
         mode: Mode,
         operation: impl Fn(&mut Transaction<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E>
@@ -231,14 +228,18 @@ impl Store {
             return Err(StoreError::Refused("The database was opened for reading only.".to_owned()).into());
         };
         self.shared.metrics.waiting.inc();
-        if let Err(error) = queue.try_send(job) {
-            self.shared.metrics.waiting.dec();
-            self.shared.metrics.refused.inc();
-            let why = match error {
-                TrySendError::Full(_) => "too many operations are queued; try again in a moment",
-                TrySendError::Disconnected(_) => "its thread has ended",
-            };
-            return Err(StoreError::Unavailable(why.to_owned()).into());
+        match queue.try_send(job) {
+            Ok(None) => {}
+            Ok(Some(displaced)) => displaced.refuse(&self.shared.metrics),
+            Err(rejected) => {
+                self.shared.metrics.waiting.dec();
+                self.shared.metrics.refused.inc();
+                let why = match rejected {
+                    Rejected::Full => job::QUEUE_FULL,
+                    Rejected::Closed => "its thread has ended",
+                };
+                return Err(StoreError::Unavailable(why.to_owned()).into());
+            }
         }
         outcome.await.unwrap_or_else(|_| Err(StoreError::Unavailable("its thread has ended".to_owned()).into()))
     }
@@ -247,7 +248,7 @@ impl Store {
 impl Shared {
     fn sqlite(path: Option<&Path>, settings: &StoreSettings, metrics: StoreMetrics) -> Result<Shared, StoreError> {
         let lock = path.map(lock).transpose()?;
-        let (writes, jobs) = bounded(WAITING_MAX);
+        let (writes, jobs) = job_queue();
         let writer = Writer::open(path, settings.operation_time_max, jobs, metrics.clone())?;
         let threads = vec![spawn("store-writer", move || writer.run())?];
         metrics.connections.inc();
@@ -256,9 +257,9 @@ impl Shared {
 
     /// Starts reading threads, which take over the reads from the writing thread.
     fn add_readers(&mut self, path: &Path, settings: &StoreSettings) -> Result<(), StoreError> {
-        let (reads, jobs) = bounded(WAITING_MAX);
+        let (reads, jobs) = job_queue();
         for _ in 0..settings.readers.max(1) {
-            let jobs = Receiver::clone(&jobs);
+            let jobs = JobReceiver::clone(&jobs);
             let reader = Reader::open(path, settings.operation_time_max, jobs, self.metrics.clone())?;
             self.threads.push(spawn("store-reader", move || reader.run())?);
             self.metrics.connections.inc();
@@ -269,9 +270,9 @@ impl Shared {
 
     fn postgres(url: &str, settings: &StoreSettings, metrics: StoreMetrics) -> Result<Shared, StoreError> {
         let pool = Pool::new(Address::parse(url)?, settings.operation_time_max, metrics.clone());
-        let (jobs, queue) = bounded(WAITING_MAX);
+        let (jobs, queue) = job_queue();
         let threads = (0..settings.connections.max(1)).map(|_| {
-            let worker = Worker::new(Arc::clone(&pool), Receiver::clone(&queue))?;
+            let worker = Worker::new(Arc::clone(&pool), JobReceiver::clone(&queue))?;
             spawn("store-postgres", move || worker.run())
         });
         let threads = threads.collect::<Result<_, _>>()?;

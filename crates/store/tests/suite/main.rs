@@ -4,6 +4,7 @@
 
 mod backup;
 mod commits;
+mod fairness;
 mod limits;
 mod migrations;
 mod order;
@@ -15,6 +16,9 @@ mod types;
 use aether_store::{Store, StoreError, values};
 use aether_testkit_store::databases;
 use std::time::Duration;
+
+/// Numbers of all migrations.
+const ALL: &[i64] = &[1, 2, 3];
 
 /// Time limit of everything that a test waits for.
 const DEADLINE: Duration = Duration::from_secs(30);
