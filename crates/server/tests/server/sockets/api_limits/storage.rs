@@ -126,44 +126,47 @@ async fn fill(server: &TestServer, user: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_with_much_stored_do_not_delay_the_writes_of_another() {
-    for (server, database) in servers(|config| config.storage.objects_per_user_max = Some(1_000_000)).await {
-        let (is_over, flooded) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let mut flood = JoinSet::new();
-        for _ in 0..FLOODING {
-            let account = ApiClient::new_user(server.http).await;
-            fill(&server, &account.user).await;
-            for number in 0..CONCURRENT {
-                let mut client = ApiClient::new(server.http);
-                client.authorize(format!("Bearer {}", account.token));
-                let (is_over, flooded) = (Arc::clone(&is_over), Arc::clone(&flooded));
-                flood.spawn(async move {
-                    let objects: Vec<Value> = (0..20)
-                        .map(|key| json!({ "collection": "new", "key": format!("{number}-{key}"), "value": "{}" }))
-                        .collect();
-                    while !is_over.load(Ordering::Relaxed) {
-                        let answer = client.put("/v2/storage", &json!({ "objects": objects })).await;
-                        assert_eq!(answer.expect("the server answers").status, 200);
-                        flooded.fetch_add(1, Ordering::Relaxed);
-                    }
-                });
-            }
-        }
-        let mut other = ApiClient::new_user(server.http).await;
-        let until_flooded = async {
-            while flooded.load(Ordering::Relaxed) < FLOODING * CONCURRENT {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(DEADLINE, until_flooded).await.expect("the flood is served too");
-        for number in 0..20 {
-            let began = Instant::now();
-            let answer = other.put("/v2/storage", &object(&json!({ "winner": number }), "")).await;
-            assert_eq!(answer.expect("the server answers").status, 200);
-            let waited = began.elapsed();
-            assert!(waited < OTHERS_WAIT_MAX, "{}: write {number} took {waited:?}", database.name);
-        }
-        is_over.store(true, Ordering::Relaxed);
-        flood.join_all().await;
-        server.stop().await;
+    let server = TestServer::start(|config| config.storage.objects_per_user_max = Some(1_000_000)).await;
+    let (is_over, flooded) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let mut flood = JoinSet::new();
+    let mut accounts = Vec::new();
+    for _ in 0..FLOODING {
+        let account = ApiClient::new_user(server.http).await;
+        fill(&server, &account.user).await;
+        accounts.push(account);
     }
+    for account in accounts {
+        for number in 0..CONCURRENT {
+            let mut client = ApiClient::new(server.http);
+            client.authorize(format!("Bearer {}", account.token));
+            let (is_over, flooded) = (Arc::clone(&is_over), Arc::clone(&flooded));
+            flood.spawn(async move {
+                let objects: Vec<Value> = (0..20)
+                    .map(|key| json!({ "collection": "new", "key": format!("{number}-{key}"), "value": "{}" }))
+                    .collect();
+                while !is_over.load(Ordering::Relaxed) {
+                    let answer = client.put("/v2/storage", &json!({ "objects": objects })).await;
+                    assert_eq!(answer.expect("the server answers").status, 200);
+                    flooded.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    }
+    let mut other = ApiClient::new_user(server.http).await;
+    let until_flooded = async {
+        while flooded.load(Ordering::Relaxed) < FLOODING * CONCURRENT {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, until_flooded).await.expect("the flood is served too");
+    for number in 0..20 {
+        let began = Instant::now();
+        let answer = other.put("/v2/storage", &object(&json!({ "winner": number }), "")).await;
+        assert_eq!(answer.expect("the server answers").status, 200);
+        let waited = began.elapsed();
+        assert!(waited < OTHERS_WAIT_MAX, "write {number} took {waited:?}");
+    }
+    is_over.store(true, Ordering::Relaxed);
+    flood.join_all().await;
+    server.stop().await;
 }
