@@ -85,17 +85,26 @@ impl Store {
     }
 }
 
-/// Applies pending migrations. If `migrate` is false and there are any, it fails.
-pub(crate) async fn apply(store: &Store, migrate: bool) -> Result<(), StoreError> {
-    store.write(move |transaction| apply_pending(transaction, migrate)).await
+/// Applies pending migrations. If `migrate` is false and there are any, it fails. A database without any table fails with
+/// `lost`, if that is given.
+pub(crate) async fn apply(store: &Store, migrate: bool, lost: Option<StoreError>) -> Result<(), StoreError> {
+    store.write(move |transaction| apply_pending(transaction, migrate, lost.as_ref())).await
 }
 
-fn apply_pending(transaction: &mut Transaction<'_>, migrate: bool) -> Result<(), StoreError> {
+fn apply_pending(
+    transaction: &mut Transaction<'_>,
+    migrate: bool,
+    lost: Option<&StoreError>,
+) -> Result<(), StoreError> {
     transaction.disable_time_limits()?;
     if transaction.dialect() == Dialect::Postgres {
         transaction.script(ADVISORY_LOCK)?;
     }
-    let pending = status(transaction)?.pending.len();
+    let MigrationStatus { applied, pending } = status(transaction)?;
+    if let (Some(lost), true) = (lost, applied.is_empty()) {
+        return Err(lost.clone());
+    }
+    let pending = pending.len();
     if pending > 0 && !migrate {
         return Err(StoreError::Refused(format!(
             "The database lacks {pending} migrations. Run `aether migrate`, or set database.migrate to true."

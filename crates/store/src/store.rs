@@ -7,7 +7,7 @@ use crate::migrations::{self, MigrationStatus};
 use crate::postgres::{Address, Pool, Worker};
 use crate::private_file;
 use crate::queue::{JobReceiver, JobSender, Rejected, job_queue};
-use crate::sqlite::{Reader, Writer};
+use crate::sqlite::{Reader, Writer, presence};
 use crate::transaction::Transaction;
 use aether_metrics::Registry;
 use std::fmt::Display;
@@ -80,8 +80,13 @@ impl Store {
     /// Opens the database and applies pending migrations.
     pub async fn open(settings: &StoreSettings, registry: &Registry) -> Result<Store, StoreError> {
         let mut store = Store::start(settings, registry)?;
-        migrations::apply(&store, settings.migrate).await?;
+        let lost = match &settings.database {
+            Database::File(path) if presence::is_marked(path) => Some(presence::lost(path)),
+            _ => None,
+        };
+        migrations::apply(&store, settings.migrate, lost).await?;
         if let Database::File(path) = &settings.database {
+            presence::mark(path)?;
             // Only now, because a reader cannot create the file.
             let shared = Arc::get_mut(&mut store.shared);
             shared.expect("the store was not cloned yet").add_readers(path, settings)?;
@@ -95,6 +100,7 @@ impl Store {
         let Database::File(path) = &settings.database else {
             return Store::open(&StoreSettings { migrate: false, ..settings.clone() }, registry).await;
         };
+        presence::check(path)?;
         if !path.exists() {
             return Err(StoreError::Refused(format!(
                 "The database {} does not exist. Check data_dir and database.url.",
@@ -109,7 +115,10 @@ impl Store {
 
     /// Returns the applied and pending migrations of a database without changing it. A missing file is not created.
     pub async fn inspect(settings: &StoreSettings, registry: &Registry) -> Result<MigrationStatus, StoreError> {
-        if matches!(&settings.database, Database::File(path) if !path.exists()) {
+        if let Database::File(path) = &settings.database
+            && !path.exists()
+        {
+            presence::check(path)?;
             return Ok(MigrationStatus::of_missing_database());
         }
         let store = Store::start(settings, registry)?;
@@ -248,6 +257,7 @@ impl Store {
 impl Shared {
     fn sqlite(path: Option<&Path>, settings: &StoreSettings, metrics: StoreMetrics) -> Result<Shared, StoreError> {
         let lock = path.map(lock).transpose()?;
+        path.map_or(Ok(()), presence::check)?;
         let (writes, jobs) = job_queue();
         let writer = Writer::open(path, settings.operation_time_max, jobs, metrics.clone())?;
         let threads = vec![spawn("store-writer", move || writer.run())?];

@@ -1,6 +1,7 @@
 //! SQLite: one thread writes, several read.
 
 mod deadline;
+pub(crate) mod presence;
 mod reader;
 mod writer;
 

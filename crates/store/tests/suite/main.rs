@@ -6,6 +6,7 @@ mod backup;
 mod commits;
 mod fairness;
 mod limits;
+mod lost;
 mod migrations;
 mod order;
 mod outage;
