@@ -25,6 +25,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "base", sql: include_str!("../migrations/0001_base.sql") },
     Migration { version: 2, name: "rooms", sql: include_str!("../migrations/0002_rooms.sql") },
     Migration { version: 3, name: "storage_totals", sql: include_str!("../migrations/0003_storage_totals.sql") },
+    Migration { version: 4, name: "outbox", sql: include_str!("../migrations/0004_outbox.sql") },
 ];
 
 /// Table of the applied migrations.

@@ -435,7 +435,16 @@ async fn running_totals_are_filled_from_a_backup_of_any_version() {
         let (_, rest) = text.split_once('\n').unwrap();
         let (lines, end) = rest.trim_end().rsplit_once('\n').unwrap();
         let end: Value = serde_json::from_str(end).unwrap();
-        let lines = std::iter::once(OLDER).chain(lines.lines()).map(|line| serde_json::from_str(line).unwrap());
+        let lines = std::iter::once(OLDER).chain(lines.lines()).map(|line| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            // The last column of the outbox is from a later migration.
+            for cells in ["columns", "r"] {
+                if line["t"] == "outbox" && line[cells].is_array() {
+                    line[cells].as_array_mut().unwrap().pop();
+                }
+            }
+            line
+        });
         // Before the migration there were no totals, and all other tables were the same.
         let older = with_end(&lines.collect::<Vec<Value>>(), &end["end"]["rows"]);
         for bytes in [newest, older] {
