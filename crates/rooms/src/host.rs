@@ -13,6 +13,7 @@ use crate::writer::WriteQueue;
 use aether_engine::recording::Recording;
 use aether_engine::{RecordingSink, Rejection, Scheduler};
 use aether_limits::{KeyedShare, KeyedShares, network_of};
+use aether_services::private_file::PrivateFile;
 use aether_wire::{ErrorCode, RoomId, RoomSelector};
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
@@ -282,7 +283,7 @@ impl RoomHost {
             if recording.ticks() == 0 {
                 return;
             }
-            match std::fs::write(&path, recording.to_bytes()) {
+            match PrivateFile::write(&path, &recording.to_bytes()) {
                 Ok(()) => info!(path = %path.display(), ticks = recording.ticks(), "recording written"),
                 Err(error) => error!(path = %path.display(), %error, "recording could not be written"),
             }

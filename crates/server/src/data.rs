@@ -183,6 +183,13 @@ pub(crate) async fn run_maintenance(services: Arc<Services>, config: Config, hea
             if let Err(error) = services.sessions.prune(expired_before).await {
                 warn!(%error, "removal of old sessions failed");
             }
+            if let Some(webhooks) = &services.webhooks {
+                match webhooks.prune().await {
+                    Ok(0) => {}
+                    Ok(messages) => warn!(messages, "parked webhook messages removed after their last day"),
+                    Err(error) => warn!(%error, "removal of parked webhook messages failed"),
+                }
+            }
             let unused_since = now - i64::from(config.rooms.unused_days) * DAY_MS;
             let away_ms_max = i64::from(config.rooms.away_seconds) * 1_000;
             match services.rooms.prune(unused_since, away_ms_max, expired_before).await {

@@ -1,6 +1,7 @@
 //! The node id: identifies a server across restarts and is stored in its data folder.
 
-use std::fs::{self, File, OpenOptions};
+use aether_store::private_file;
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use uuid::Uuid;
@@ -17,8 +18,8 @@ pub(crate) fn id(data_dir: &Path) -> Result<String, String> {
     let failed = |error: &dyn std::fmt::Display| {
         format!("Cannot use {}: {error}. Set data_dir to a folder that the server can write.", path.display())
     };
-    fs::create_dir_all(data_dir).map_err(|error| failed(&error))?;
-    match OpenOptions::new().write(true).create_new(true).open(&path) {
+    private_file::create_folder(data_dir).map_err(|error| failed(&error))?;
+    match private_file::options().write(true).create_new(true).open(&path) {
         Ok(mut file) => {
             let id = Uuid::new_v4().to_string();
             file.write_all(id.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| failed(&error))?;
@@ -45,8 +46,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("aether-node-{}", Uuid::new_v4().simple()));
         let first = id(&folder).unwrap();
         assert_eq!(id(&folder), Ok(first));
-        fs::write(folder.join(FILE), "nonsense").unwrap();
+        std::fs::write(folder.join(FILE), "nonsense").unwrap();
         assert!(id(&folder).unwrap_err().contains("remove it"));
-        fs::remove_dir_all(&folder).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

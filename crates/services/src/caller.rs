@@ -57,6 +57,21 @@ impl Caller {
 }
 
 impl CallContext {
+    /// Returns the id under which the store queues the operations of a call, so that callers take turns: the account, or
+    /// the network of a client that is not signed in. `None` for server code.
+    #[must_use]
+    pub fn turn(&self) -> Option<Uuid> {
+        match (&self.caller, self.address) {
+            (Caller::User(identity), _) => Some(identity.user),
+            (Caller::Anonymous, Some(address)) => Some(match address.to_canonical() {
+                IpAddr::V4(address) => Uuid::from_u128(address.to_ipv6_mapped().to_bits()),
+                // A client usually has the lower half of an address to itself.
+                IpAddr::V6(address) => Uuid::from_u128(address.to_bits() & !u128::from(u64::MAX)),
+            }),
+            (Caller::Anonymous, None) | (Caller::Server, _) => None,
+        }
+    }
+
     /// Creates the context of a call by server code.
     #[must_use]
     pub fn server() -> CallContext {

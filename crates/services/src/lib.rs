@@ -27,6 +27,7 @@ pub mod wallet;
 pub mod webhook;
 
 pub use aether_messages::operation::{self, Operation};
+pub use aether_store::private_file;
 pub use caller::{CallContext, Caller, UserIdentity};
 pub use declare::PACKAGE;
 pub use error::{GrpcCode, ServiceError};

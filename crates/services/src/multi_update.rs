@@ -7,7 +7,7 @@ use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::storage::{self, Ack, Author, Change, Delete, Write};
 use crate::wallet::{self, Ledger, WalletUpdate, WalletUpdated, Wallets};
-use aether_store::{Store, Transaction};
+use aether_store::{Dialect, Store, Transaction, values};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -103,6 +103,10 @@ impl Changes {
         for (index, update) in wallets.iter().enumerate() {
             users.entry(update.user).or_default().wallets.push(index);
         }
+        // Writes of objects lock the rows of their owners, which must be in the same order.
+        for owner in objects.iter().map(|change| change.id().owner).filter(|owner| !owner.is_nil()) {
+            users.entry(owner).or_default();
+        }
         Ok(Checked { accounts: self.accounts, wallets, objects, users })
     }
 }
@@ -116,6 +120,9 @@ impl Checked {
     ) -> Result<Vec<WalletUpdated>, ServiceError> {
         let mut done: Vec<Option<WalletUpdated>> = vec![None; self.wallets.len()];
         for (user, indexes) in &self.users {
+            if indexes.accounts.is_empty() && indexes.wallets.is_empty() {
+                lock_owner(transaction, *user)?;
+            }
             for &index in &indexes.accounts {
                 account::apply(transaction, *user, &self.accounts[index].1, now)?;
             }
@@ -125,4 +132,13 @@ impl Checked {
         }
         Ok(done.into_iter().flatten().collect())
     }
+}
+
+/// Locks the row of an owner of objects until the end of the transaction. SQLite has one writer and needs no lock.
+fn lock_owner(transaction: &mut Transaction<'_>, owner: Uuid) -> Result<(), ServiceError> {
+    if transaction.dialect() == Dialect::Postgres {
+        let lock = "SELECT 1 FROM users WHERE id = ?1 FOR NO KEY UPDATE";
+        transaction.row(lock, values![owner], |_| Ok(()))?;
+    }
+    Ok(())
 }

@@ -11,6 +11,9 @@ use tracing::error;
 /// Time limit for waiting in the queue. After it the caller has most likely given up.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(10);
 
+/// Reason of operations that found no place in the queue.
+pub(crate) const QUEUE_FULL: &str = "too many operations are queued; try again in a moment";
+
 /// An operation without its result type.
 pub(crate) trait Work: Send {
     /// Runs the operation. Returns true if it is to be committed.
@@ -84,6 +87,13 @@ impl Job {
             return None;
         }
         Some(self)
+    }
+
+    /// Called instead of [`Job::start`] if the job lost its place in the queue.
+    pub fn refuse(self, metrics: &StoreMetrics) {
+        metrics.waiting.dec();
+        metrics.refused.inc();
+        self.answer(Err(StoreError::Unavailable(QUEUE_FULL.to_owned())), metrics);
     }
 
     /// Runs the operation. A panic is an error, and so is a failed statement that the operation ignored.

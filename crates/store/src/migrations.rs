@@ -24,6 +24,8 @@ pub struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "base", sql: include_str!("../migrations/0001_base.sql") },
     Migration { version: 2, name: "rooms", sql: include_str!("../migrations/0002_rooms.sql") },
+    Migration { version: 3, name: "storage_totals", sql: include_str!("../migrations/0003_storage_totals.sql") },
+    Migration { version: 4, name: "outbox", sql: include_str!("../migrations/0004_outbox.sql") },
 ];
 
 /// Table of the applied migrations.
@@ -53,12 +55,20 @@ impl MigrationStatus {
 impl Migration {
     /// Returns the SQL of the migration for a kind of database.
     fn sql_for(&self, dialect: Dialect) -> String {
-        let (tail, blob) = match dialect {
+        let (own, tail, blob) = match dialect {
             // Rows are stored in the order of the key, which saves a second lookup.
-            Dialect::Sqlite => (" WITHOUT ROWID", "BLOB"),
-            Dialect::Postgres => ("", "BYTEA"),
+            Dialect::Sqlite => ("-- {sqlite}", " WITHOUT ROWID", "BLOB"),
+            Dialect::Postgres => ("-- {postgres}", "", "BYTEA"),
         };
-        self.sql.replace("{by_key}", tail).replace("{bytes}", blob)
+        let mut is_included = true;
+        let lines = self.sql.lines().filter(|line| {
+            if matches!(*line, "-- {both}" | "-- {sqlite}" | "-- {postgres}") {
+                is_included = *line == own || *line == "-- {both}";
+            }
+            is_included
+        });
+        let sql = lines.collect::<Vec<_>>().join("\n");
+        sql.replace("{by_key}", tail).replace("{bytes}", blob)
     }
 
     fn checksum(&self) -> String {
@@ -76,17 +86,26 @@ impl Store {
     }
 }
 
-/// Applies pending migrations. If `migrate` is false and there are any, it fails.
-pub(crate) async fn apply(store: &Store, migrate: bool) -> Result<(), StoreError> {
-    store.write(move |transaction| apply_pending(transaction, migrate)).await
+/// Applies pending migrations. If `migrate` is false and there are any, it fails. A database without any table fails with
+/// `lost`, if that is given.
+pub(crate) async fn apply(store: &Store, migrate: bool, lost: Option<StoreError>) -> Result<(), StoreError> {
+    store.write(move |transaction| apply_pending(transaction, migrate, lost.as_ref())).await
 }
 
-fn apply_pending(transaction: &mut Transaction<'_>, migrate: bool) -> Result<(), StoreError> {
+fn apply_pending(
+    transaction: &mut Transaction<'_>,
+    migrate: bool,
+    lost: Option<&StoreError>,
+) -> Result<(), StoreError> {
     transaction.disable_time_limits()?;
     if transaction.dialect() == Dialect::Postgres {
         transaction.script(ADVISORY_LOCK)?;
     }
-    let pending = status(transaction)?.pending.len();
+    let MigrationStatus { applied, pending } = status(transaction)?;
+    if let (Some(lost), true) = (lost, applied.is_empty()) {
+        return Err(lost.clone());
+    }
+    let pending = pending.len();
     if pending > 0 && !migrate {
         return Err(StoreError::Refused(format!(
             "The database lacks {pending} migrations. Run `aether migrate`, or set database.migrate to true."

@@ -25,38 +25,94 @@ pub struct Message {
 
 /// Adds a message, in the transaction of the change that it reports.
 pub fn push(transaction: &mut Transaction<'_>, topic: &str, payload: &str, now: i64) -> Result<Uuid, StoreError> {
+    push_from(transaction, None, topic, payload, now)
+}
+
+/// Adds a message that an account caused.
+pub fn push_from(
+    transaction: &mut Transaction<'_>,
+    account: Option<Uuid>,
+    topic: &str,
+    payload: &str,
+    now: i64,
+) -> Result<Uuid, StoreError> {
     // Version 7 ids are ordered by time, so that the oldest message comes first.
     let id = Uuid::now_v7();
-    let insert = "INSERT INTO outbox (id, topic, payload, created_at, due_at, attempts, parked)
-        VALUES (?1, ?2, ?3, ?4, ?4, 0, FALSE)";
-    transaction.execute(insert, values![id, topic, payload, now])?;
+    let insert = "INSERT INTO outbox (id, topic, payload, created_at, due_at, attempts, parked, account)
+        VALUES (?1, ?2, ?3, ?4, ?4, 0, FALSE, ?5)";
+    transaction.execute(insert, values![id, topic, payload, now, account])?;
     Ok(id)
 }
 
+/// Returns the number of messages that an account caused, parked ones included. Counts up to `max`.
+pub fn count_of_account(transaction: &mut Transaction<'_>, account: Uuid, max: i64) -> Result<i64, StoreError> {
+    let count = "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE account = ?1 LIMIT ?2) AS found";
+    Ok(transaction.row(count, values![account, max], |row| row.get::<i64>(0))?.unwrap_or(0))
+}
+
+/// Returns the number of messages of a topic, parked ones included. Counts up to `max`.
+pub fn count_of_topic(transaction: &mut Transaction<'_>, topic: &str, max: i64) -> Result<i64, StoreError> {
+    let count = "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE topic = ?1 LIMIT ?2) AS found";
+    Ok(transaction.row(count, values![topic, max], |row| row.get::<i64>(0))?.unwrap_or(0))
+}
+
 /// Claims up to `count` due messages until `until`. Messages that are not confirmed by then are due again.
+///
+/// Topics take turns, so that many messages of one do not delay those of another.
 pub fn claim(transaction: &mut Transaction<'_>, now: i64, until: i64, count: i64) -> Result<Vec<Message>, StoreError> {
+    let mut due = Vec::new();
+    for topic in topics(transaction)? {
+        due.push(due_of(transaction, &topic, now, count)?);
+    }
+    let turns = due.iter().map(Vec::len).max().unwrap_or(0);
+    let chosen = (0..turns).flat_map(|turn| due.iter().filter_map(move |ids| ids.get(turn)));
+    let mut messages = Vec::new();
+    for id in chosen.take(usize::try_from(count).unwrap_or(0)) {
+        let update = "UPDATE outbox SET due_at = ?2, attempts = attempts + 1 WHERE id = ?1
+            RETURNING id, topic, payload, created_at, attempts";
+        messages.extend(transaction.rows(update, values![*id, until], |row| {
+            Ok(Message {
+                id: row.get(0)?,
+                topic: row.get(1)?,
+                payload: row.get(2)?,
+                created_at: row.get(3)?,
+                attempts: row.get(4)?,
+            })
+        })?);
+    }
+    messages.sort_by_key(|message| message.id);
+    Ok(messages)
+}
+
+/// Returns the topics of waiting and parked messages, each found by one step in the index.
+fn topics(transaction: &mut Transaction<'_>) -> Result<Vec<String>, StoreError> {
+    let mut topics: Vec<String> = Vec::new();
+    loop {
+        let last = topics.last().map_or("", String::as_str);
+        let next = "SELECT topic FROM outbox WHERE topic > ?1 ORDER BY topic LIMIT 1";
+        match transaction.row(next, values![last], |row| row.get::<String>(0))? {
+            Some(topic) => topics.push(topic),
+            None => return Ok(topics),
+        }
+    }
+}
+
+fn due_of(transaction: &mut Transaction<'_>, topic: &str, now: i64, count: i64) -> Result<Vec<Uuid>, StoreError> {
     let skip = match transaction.dialect() {
         Dialect::Sqlite => "",
         Dialect::Postgres => " FOR UPDATE SKIP LOCKED",
     };
-    // Materialized, because PostgreSQL could otherwise run the subquery for each row and claim too many.
-    let update = format!(
-        "WITH due AS MATERIALIZED
-            (SELECT id FROM outbox WHERE due_at <= ?1 AND NOT parked ORDER BY due_at, id LIMIT ?3{skip})
-        UPDATE outbox SET due_at = ?2, attempts = attempts + 1 WHERE id IN (SELECT id FROM due)
-        RETURNING id, topic, payload, created_at, attempts"
+    let select = format!(
+        "SELECT id FROM outbox WHERE topic = ?1 AND parked = FALSE AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3{skip}"
     );
-    let mut messages = transaction.rows(&update, values![now, until, count], |row| {
-        Ok(Message {
-            id: row.get(0)?,
-            topic: row.get(1)?,
-            payload: row.get(2)?,
-            created_at: row.get(3)?,
-            attempts: row.get(4)?,
-        })
-    })?;
-    messages.sort_by_key(|message| message.id);
-    Ok(messages)
+    transaction.rows(&select, values![topic, now, count], |row| row.get(0))
+}
+
+/// Deletes up to `count` parked messages that were created before a time. Returns their number.
+pub fn prune(transaction: &mut Transaction<'_>, created_before: i64, count: i64) -> Result<u64, StoreError> {
+    let delete = "DELETE FROM outbox WHERE id IN
+        (SELECT id FROM outbox WHERE parked AND created_at < ?1 ORDER BY created_at LIMIT ?2)";
+    transaction.execute(delete, values![created_before, count])
 }
 
 /// Deletes a delivered message.

@@ -1,23 +1,21 @@
 //! The store: handles, threads and queues of operations.
 
 use crate::error::StoreError;
-use crate::job::{Job, Mode};
+use crate::job::{self, Job, Mode};
 use crate::metrics::StoreMetrics;
 use crate::migrations::{self, MigrationStatus};
 use crate::postgres::{Address, Pool, Worker};
-use crate::sqlite::{Reader, Writer};
+use crate::private_file;
+use crate::queue::{JobReceiver, JobSender, Rejected, job_queue};
+use crate::sqlite::{Reader, Writer, presence};
 use crate::transaction::Transaction;
 use aether_metrics::Registry;
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::fmt::Display;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// Maximum number of operations that wait for a thread. More would time out before they run, and would take memory.
-const WAITING_MAX: usize = 4_096;
 
 /// Time between two checks of the number of handles.
 const HANDLES_CHECK_INTERVAL: Duration = Duration::from_millis(10);
@@ -70,8 +68,8 @@ pub struct Store {
 }
 
 struct Shared {
-    reads: Option<Sender<Job>>,
-    writes: Option<Sender<Job>>,
+    reads: Option<JobSender>,
+    writes: Option<JobSender>,
     threads: Vec<JoinHandle<()>>,
     metrics: StoreMetrics,
     /// Lock file of a SQLite database. Locked as long as it is open, so that no second server writes to the database.
@@ -82,8 +80,13 @@ impl Store {
     /// Opens the database and applies pending migrations.
     pub async fn open(settings: &StoreSettings, registry: &Registry) -> Result<Store, StoreError> {
         let mut store = Store::start(settings, registry)?;
-        migrations::apply(&store, settings.migrate).await?;
+        let lost = match &settings.database {
+            Database::File(path) if presence::is_marked(path) => Some(presence::lost(path)),
+            _ => None,
+        };
+        migrations::apply(&store, settings.migrate, lost).await?;
         if let Database::File(path) = &settings.database {
+            presence::mark(path)?;
             // Only now, because a reader cannot create the file.
             let shared = Arc::get_mut(&mut store.shared);
             shared.expect("the store was not cloned yet").add_readers(path, settings)?;
@@ -97,6 +100,7 @@ impl Store {
         let Database::File(path) = &settings.database else {
             return Store::open(&StoreSettings { migrate: false, ..settings.clone() }, registry).await;
         };
+        presence::check(path)?;
         if !path.exists() {
             return Err(StoreError::Refused(format!(
                 "The database {} does not exist. Check data_dir and database.url.",
@@ -111,7 +115,10 @@ impl Store {
 
     /// Returns the applied and pending migrations of a database without changing it. A missing file is not created.
     pub async fn inspect(settings: &StoreSettings, registry: &Registry) -> Result<MigrationStatus, StoreError> {
-        if matches!(&settings.database, Database::File(path) if !path.exists()) {
+        if let Database::File(path) = &settings.database
+            && !path.exists()
+        {
+            presence::check(path)?;
             return Ok(MigrationStatus::of_missing_database());
         }
         let store = Store::start(settings, registry)?;
@@ -217,7 +224,7 @@ impl Store {
 
     async fn submit<T, E>(
         &self,
-        queue: &Option<Sender<Job>>,
+        queue: &Option<JobSender>,
         mode: Mode,
         operation: impl Fn(&mut Transaction<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E>
@@ -230,14 +237,18 @@ impl Store {
             return Err(StoreError::Refused("The database was opened for reading only.".to_owned()).into());
         };
         self.shared.metrics.waiting.inc();
-        if let Err(error) = queue.try_send(job) {
-            self.shared.metrics.waiting.dec();
-            self.shared.metrics.refused.inc();
-            let why = match error {
-                TrySendError::Full(_) => "too many operations are queued; try again in a moment",
-                TrySendError::Disconnected(_) => "its thread has ended",
-            };
-            return Err(StoreError::Unavailable(why.to_owned()).into());
+        match queue.try_send(job) {
+            Ok(None) => {}
+            Ok(Some(displaced)) => displaced.refuse(&self.shared.metrics),
+            Err(rejected) => {
+                self.shared.metrics.waiting.dec();
+                self.shared.metrics.refused.inc();
+                let why = match rejected {
+                    Rejected::Full => job::QUEUE_FULL,
+                    Rejected::Closed => "its thread has ended",
+                };
+                return Err(StoreError::Unavailable(why.to_owned()).into());
+            }
         }
         outcome.await.unwrap_or_else(|_| Err(StoreError::Unavailable("its thread has ended".to_owned()).into()))
     }
@@ -246,7 +257,8 @@ impl Store {
 impl Shared {
     fn sqlite(path: Option<&Path>, settings: &StoreSettings, metrics: StoreMetrics) -> Result<Shared, StoreError> {
         let lock = path.map(lock).transpose()?;
-        let (writes, jobs) = bounded(WAITING_MAX);
+        path.map_or(Ok(()), presence::check)?;
+        let (writes, jobs) = job_queue();
         let writer = Writer::open(path, settings.operation_time_max, jobs, metrics.clone())?;
         let threads = vec![spawn("store-writer", move || writer.run())?];
         metrics.connections.inc();
@@ -255,9 +267,9 @@ impl Shared {
 
     /// Starts reading threads, which take over the reads from the writing thread.
     fn add_readers(&mut self, path: &Path, settings: &StoreSettings) -> Result<(), StoreError> {
-        let (reads, jobs) = bounded(WAITING_MAX);
+        let (reads, jobs) = job_queue();
         for _ in 0..settings.readers.max(1) {
-            let jobs = Receiver::clone(&jobs);
+            let jobs = JobReceiver::clone(&jobs);
             let reader = Reader::open(path, settings.operation_time_max, jobs, self.metrics.clone())?;
             self.threads.push(spawn("store-reader", move || reader.run())?);
             self.metrics.connections.inc();
@@ -268,9 +280,9 @@ impl Shared {
 
     fn postgres(url: &str, settings: &StoreSettings, metrics: StoreMetrics) -> Result<Shared, StoreError> {
         let pool = Pool::new(Address::parse(url)?, settings.operation_time_max, metrics.clone());
-        let (jobs, queue) = bounded(WAITING_MAX);
+        let (jobs, queue) = job_queue();
         let threads = (0..settings.connections.max(1)).map(|_| {
-            let worker = Worker::new(Arc::clone(&pool), Receiver::clone(&queue))?;
+            let worker = Worker::new(Arc::clone(&pool), JobReceiver::clone(&queue))?;
             spawn("store-postgres", move || worker.run())
         });
         let threads = threads.collect::<Result<_, _>>()?;
@@ -299,9 +311,9 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         StoreError::Refused(format!("Cannot open {path}: {error}. Set data_dir to a folder that the server can write."))
     };
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
+        private_file::create_folder(folder).map_err(|error| failed(&error))?;
     }
-    let file = File::options().create(true).truncate(false).write(true).open(&lock_path);
+    let file = private_file::options().create(true).truncate(false).write(true).open(&lock_path);
     let file = file.map_err(|error| failed(&error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

@@ -120,7 +120,11 @@ async fn after_a_signal_clients_get_the_reason_and_only_the_data_is_left() {
     let mut left: Vec<_> =
         serving.data_dir.read_dir().expect("it is there").map(|entry| entry.expect("listed").file_name()).collect();
     left.sort();
-    assert_eq!(left, ["aether.db", "aether.db.lock", "keys", "node"], "the database is one file again");
+    assert_eq!(
+        left,
+        ["aether.db", "aether.db.created", "aether.db.lock", "keys", "node"],
+        "the database is one file again"
+    );
     let keys =
         serving.data_dir.join("keys").read_dir().expect("it is there").map(|entry| entry.expect("listed").path());
     let keys: Vec<PathBuf> = keys.collect();

@@ -5,6 +5,8 @@ mod durability;
 mod durable_rooms;
 mod lifecycle;
 mod logins;
+mod lost_database;
 mod outage;
 mod pages;
+mod private_files;
 mod support;

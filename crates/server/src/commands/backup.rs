@@ -3,7 +3,7 @@
 use crate::config::ConfigArguments;
 use crate::data;
 use aether_metrics::Registry;
-use aether_store::{Store, StoreError, StoreSettings, back_up, restore};
+use aether_store::{PrivateFile, Store, StoreError, StoreSettings, back_up, restore};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -40,19 +40,14 @@ impl BackupArguments {
         }
         let database = data::database(&config).map_err(to_text)?;
         let store = Store::open_for_reading(&StoreSettings::new(database), &Registry::new()).await.map_err(to_text)?;
-        // Only a complete backup gets the final name.
-        let unfinished = self.file.with_extension("unfinished");
-        let file = File::create(&unfinished).map_err(|error| write_error(&unfinished, &error))?;
+        // It contains password hashes. Only a complete backup gets the name.
+        let file = PrivateFile::create(&self.file).map_err(|error| write_error(&self.file, &error))?;
         let bar = row_progress();
         let progress = bar.clone();
         let outcome = back_up(&store, file, move |rows| progress.set_position(rows)).await;
         bar.finish_and_clear();
-        let (file, summary) = outcome.map_err(|error| {
-            let _ = std::fs::remove_file(&unfinished);
-            to_text(error)
-        })?;
-        file.sync_all().map_err(|error| write_error(&unfinished, &error))?;
-        std::fs::rename(&unfinished, &self.file).map_err(|error| write_error(&self.file, &error))?;
+        let (file, summary) = outcome.map_err(to_text)?;
+        file.finish().map_err(|error| write_error(&self.file, &error))?;
         Ok(format!("{} rows written to {}.\n", summary.rows, self.file.display()))
     }
 }

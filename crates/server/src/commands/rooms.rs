@@ -5,7 +5,7 @@ use crate::data;
 use aether_metrics::Registry;
 use aether_services::clock::SystemClock;
 use aether_services::room::{ROOMS_LISTED_MAX, Rooms};
-use aether_store::{Store, StoreSettings};
+use aether_store::{PrivateFile, Store, StoreSettings};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,7 +39,8 @@ impl RoomsArguments {
                 let state = state.ok_or_else(|| {
                     format!("Room {room} has no stored state {}. `aether rooms {room}` lists them.", self.number)
                 })?;
-                std::fs::write(file, &state).map_err(|error| format!("Cannot write {}: {error}", file.display()))?;
+                let written = PrivateFile::write(file, &state);
+                written.map_err(|error| format!("Cannot write {}: {error}", file.display()))?;
                 Ok(format!("{} bytes written to {}.\n", state.len(), file.display()))
             }
         }

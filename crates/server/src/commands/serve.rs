@@ -5,6 +5,7 @@ use crate::config::{Config, ConfigArguments};
 use crate::logging;
 use crate::running::RunningServer;
 use crate::server::Server;
+use aether_store::private_file;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,7 +45,7 @@ pub(crate) fn run(server: Server, arguments: &ServeArguments, recordings: Option
         return fail(&error);
     }
     if let Some(folder) = &recordings
-        && let Err(error) = std::fs::create_dir_all(folder)
+        && let Err(error) = private_file::create_folder(folder)
     {
         return fail(&format!("Cannot create the folder {}: {error}", folder.display()));
     }

@@ -38,6 +38,7 @@ use aether_messages::api::Rpc;
 use aether_messages::operation::{self, RpcFunc};
 use aether_messages::prost::Name as _;
 use aether_metrics::Registry;
+use aether_store::on_behalf_of;
 use modules::Registered;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -271,11 +272,17 @@ impl Services {
         let call = Call { services: self, context, registered: &registered };
         let hooks: Vec<&OperationHooks> =
             self.hooks.of_operation(O::NAME).into_iter().chain(registered.hooks_of(O::NAME)).collect();
-        // Most operations have no hooks; then nothing is collected, and nothing allocated.
-        if hooks.is_empty() {
-            return O::serve(&call, request).await;
+        let serve = async {
+            // Most operations have no hooks; then nothing is collected, and nothing allocated.
+            if hooks.is_empty() {
+                return O::serve(&call, request).await;
+            }
+            run_with_hooks::<O, _>(&hooks, context, request, |request| O::serve(&call, request)).await
+        };
+        match context.turn() {
+            Some(caller) => on_behalf_of(caller, serve).await,
+            None => serve.await,
         }
-        run_with_hooks::<O, _>(&hooks, context, request, |request| O::serve(&call, request)).await
     }
 }
 

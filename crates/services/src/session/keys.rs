@@ -9,8 +9,9 @@
 //! secret 64 hexadecimal digits
 //! ```
 
+use aether_store::private_file;
 use std::fmt;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -236,21 +237,17 @@ fn create_key(folder: &Path, id: String, created_at: u64) -> Result<Key, KeyErro
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    let mut file = private_file::options().write(true).create_new(true).open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
 
 fn create_folder(folder: &Path) -> Result<(), KeyError> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|error| KeyError::System { path: folder.to_owned(), attempt: "created", error })
+    private_file::create_folder(folder).map_err(|error| KeyError::System {
+        path: folder.to_owned(),
+        attempt: "created",
+        error,
+    })
 }
 
 #[cfg(unix)]

@@ -234,6 +234,10 @@ impl Sessions {
     }
 }
 
+/// Maximum number of sessions whose history says when and why all sessions of a user ended: the newest ones. Older ones end
+/// too, by `sessions_valid_from`. An account can have started millions, and the others wait for this write.
+const SESSIONS_CLOSED_MAX: i64 = 1_000;
+
 /// Ends all sessions of a user within a larger transaction, such as a ban. The caller also calls
 /// [`Revocations::end_user`] after the commit.
 pub fn end_sessions_of(
@@ -248,8 +252,9 @@ pub fn end_sessions_of(
         WHERE id = ?1";
     transaction.execute(end, values![user, now, now - now.rem_euclid(1_000)])?;
     let close = "UPDATE sessions SET revoked_at = ?2, state = 'closed', reason = ?3
-        WHERE user_id = ?1 AND revoked_at IS NULL AND expires_at > ?2";
-    transaction.execute(close, values![user, now, reason])?;
+        WHERE id IN (SELECT id FROM sessions WHERE user_id = ?1 ORDER BY created_at DESC LIMIT ?4)
+            AND revoked_at IS NULL AND expires_at > ?2";
+    transaction.execute(close, values![user, now, reason, SESSIONS_CLOSED_MAX])?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Deletes objects.
 
 use super::object::{ObjectId, Permission};
-use super::write::{Condition, find};
+use super::write::{Condition, ObjectStatement, find, object_statement};
 use crate::error::{GrpcCode, ServiceError};
 use aether_store::{Transaction, values};
 use uuid::Uuid;
@@ -50,8 +50,8 @@ impl Checked {
         }
         let needed = if user.is_some() { Permission::Owner } else { Permission::Nobody };
         let (any, expected) = (version.is_none(), version.as_deref().unwrap_or(""));
-        let parameters = values![&id.collection, &id.key, id.owner, needed.number(), any, expected];
-        if transaction.execute(DELETE, parameters)? > 0 {
+        let parameters = values![&id.collection, &id.key, id.owner, needed.number(), any, expected, id.owner.is_nil()];
+        if transaction.execute(DELETE.of(transaction), parameters)? > 0 {
             return Ok(());
         }
         match find(transaction, id)? {
@@ -63,5 +63,8 @@ impl Checked {
     }
 }
 
-const DELETE: &str = "DELETE FROM storage_objects
-    WHERE collection = ?1 AND key = ?2 AND user_id = ?3 AND permission_write >= ?4 AND (?5 OR version = ?6)";
+const DELETE: ObjectStatement = object_statement!(
+    "DELETE FROM storage_objects
+    WHERE collection = ?1 AND key = ?2 AND user_id = ?3 AND permission_write >= ?4 AND (?5 OR version = ?6) AND (?7 OR",
+    ")"
+);

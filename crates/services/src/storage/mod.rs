@@ -149,23 +149,18 @@ pub(crate) fn apply(
 ) -> Result<Vec<Ack>, ServiceError> {
     let Author { user, quota } = author;
     let limited_user = user.filter(|_| quota.is_set());
-    let mut is_locked = false;
     let mut order: Vec<usize> = (0..changes.len()).collect();
-    // Owners first, because their rows are locked too, in the order of their ids.
+    // Owners first, because their rows are locked too, each before the owner's objects, in the order of their ids.
     order.sort_by_key(|&index| (changes[index].id().owner, changes[index].id()));
     let mut acks = Vec::with_capacity(changes.len());
     for index in order {
-        // In order, because the row of an owner is locked before the owner's objects.
-        if let Some(user) = limited_user.filter(|user| !is_locked && changes[index].id().owner == *user) {
-            Quota::lock_user(transaction, user)?;
-            is_locked = true;
-        }
         match &changes[index] {
             Change::Write(write) => acks.push((index, write.apply(transaction, user, now)?)),
             Change::Delete(delete) => delete.apply(transaction, user)?,
         }
     }
-    if let Some(user) = limited_user.filter(|_| is_locked) {
+    // The row of the user is locked if one of the objects is theirs, so no concurrent write goes uncounted.
+    if let Some(user) = limited_user.filter(|user| changes.iter().any(|change| change.id().owner == *user)) {
         quota.check(transaction, user)?;
     }
     acks.sort_by_key(|(index, _)| *index);
@@ -173,7 +168,7 @@ pub(crate) fn apply(
 }
 
 impl Change {
-    fn id(&self) -> &ObjectId {
+    pub(crate) fn id(&self) -> &ObjectId {
         match self {
             Change::Write(write) => write.id(),
             Change::Delete(delete) => delete.id(),

@@ -20,19 +20,9 @@ impl Quota {
         self.objects_max.is_some() || self.bytes_max.is_some()
     }
 
-    /// Locks the user until the end of the transaction, so that concurrent writes are counted one after the other.
-    /// SQLite has one writer and needs no lock.
-    pub(super) fn lock_user(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
-        let lock = transaction.for_update();
-        if !lock.is_empty() {
-            transaction.row(&format!("SELECT 1 FROM users WHERE id = ?1{lock}"), values![user], |_| Ok(()))?;
-        }
-        Ok(())
-    }
-
     /// Rejects the writes of the transaction if the user exceeds the quota.
     pub(super) fn check(&self, transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
-        let counted = transaction.row(COUNT, values![user], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
+        let counted = transaction.row(TOTALS, values![user], |row| Ok((row.get::<i64>(0)?, row.get::<i64>(1)?)))?;
         let (objects, bytes) = counted.unwrap_or_default();
         let is_beyond = |count: i64, max: Option<u64>| max.filter(|max| count.unsigned_abs() > *max);
         if let Some(max) = is_beyond(objects, self.objects_max) {
@@ -49,5 +39,5 @@ fn quota_exceeded(message: String) -> ServiceError {
     ServiceError::with(GrpcCode::FailedPrecondition, message)
 }
 
-/// Uses the index by owner, so the time grows with the user's objects only.
-const COUNT: &str = "SELECT count(*), coalesce(sum(octet_length(value)), 0) FROM storage_objects WHERE user_id = ?1";
+/// Kept by triggers of the database, so that the cost of a write does not grow with what the user has stored.
+const TOTALS: &str = "SELECT objects, bytes FROM storage_totals WHERE user_id = ?1";

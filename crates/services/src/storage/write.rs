@@ -177,9 +177,10 @@ impl Checked {
                     write,
                     now,
                     expected,
-                    needed.number()
+                    needed.number(),
+                    id.owner.is_nil()
                 ];
-                transaction.row(REPLACE, parameters, created_at)?
+                transaction.row(REPLACE.of(transaction), parameters, created_at)?
             }
         };
         match written {
@@ -204,9 +205,10 @@ impl Checked {
             &self.version,
             now,
             expected.is_none(),
-            expected.unwrap_or("")
+            expected.unwrap_or(""),
+            id.owner.is_nil()
         ];
-        let written = transaction.row(CHANGE_VALUE, parameters, |row| row.get::<i64>(0))?;
+        let written = transaction.row(CHANGE_VALUE.of(transaction), parameters, |row| row.get::<i64>(0))?;
         match written {
             Some(created_at) => Ok(created_at),
             None => Err(self.rejection_reason(transaction, Permission::Everyone)?),
@@ -242,16 +244,17 @@ pub(super) fn find(transaction: &mut Transaction<'_>, id: &ObjectId) -> Result<O
     Ok(transaction.row(FIND, values![&id.collection, id.owner, &id.key], Object::from_row)?)
 }
 
-/// Statement that inserts an object whose owner exists, or that belongs to the server. No foreign key ties it to the
-/// owner, so on PostgreSQL the statement locks the owner's row: an account is not erased before the object exists and
-/// can be erased with it, and one that is being erased is waited for and then not found.
-struct InsertStatement {
-    sqlite: &'static str,
-    postgres: &'static str,
+/// Statement that changes an object whose owner exists, or that belongs to the server. No foreign key ties it to the
+/// owner, so on PostgreSQL the statement locks the owner's row, before it touches an object: changes of one owner's
+/// objects are counted one after the other, an account is not erased before the object exists and can be erased with it,
+/// and one that is being erased is waited for and then not found. SQLite has one writer.
+pub(super) struct ObjectStatement {
+    pub(super) sqlite: &'static str,
+    pub(super) postgres: &'static str,
 }
 
-impl InsertStatement {
-    fn of(&self, transaction: &Transaction<'_>) -> &'static str {
+impl ObjectStatement {
+    pub(super) fn of(&self, transaction: &Transaction<'_>) -> &'static str {
         match transaction.dialect() {
             Dialect::Sqlite => self.sqlite,
             Dialect::Postgres => self.postgres,
@@ -259,43 +262,50 @@ impl InsertStatement {
     }
 }
 
-macro_rules! insert_statement {
-    ($on_conflict:literal) => {
-        InsertStatement {
-            sqlite: insert_statement!("", $on_conflict),
-            postgres: insert_statement!(" FOR KEY SHARE", $on_conflict),
+macro_rules! object_statement {
+    ($before:literal, $after:literal) => {
+        $crate::storage::write::ObjectStatement {
+            sqlite: concat!($before, " EXISTS (SELECT 1 FROM users WHERE id = ?3)", $after),
+            postgres: concat!($before, " EXISTS (SELECT 1 FROM users WHERE id = ?3 FOR NO KEY UPDATE)", $after),
         }
     };
-    ($lock:literal, $on_conflict:literal) => {
-        concat!(
+}
+pub(super) use object_statement;
+
+macro_rules! insert_statement {
+    ($on_conflict:literal) => {
+        object_statement!(
             "INSERT INTO storage_objects (collection, key, user_id, value, version, permission_read, permission_write, \
              created_at, updated_at) \
-             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8 WHERE ?9 OR EXISTS (SELECT 1 FROM users WHERE id = ?3",
-            $lock,
-            ") ON CONFLICT (collection, user_id, key) ",
-            $on_conflict,
-            " RETURNING created_at"
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8 WHERE ?9 OR",
+            $on_conflict
         )
     };
 }
 
 /// Inserts, or overwrites if the caller has permission.
-const UPSERT: InsertStatement = insert_statement!(
-    "DO UPDATE SET value = excluded.value, version = excluded.version, permission_read = excluded.permission_read, \
+const UPSERT: ObjectStatement = insert_statement!(
+    " ON CONFLICT (collection, user_id, key) \
+     DO UPDATE SET value = excluded.value, version = excluded.version, permission_read = excluded.permission_read, \
      permission_write = excluded.permission_write, updated_at = excluded.updated_at \
-     WHERE storage_objects.permission_write >= ?10"
+     WHERE storage_objects.permission_write >= ?10 RETURNING created_at"
 );
 
-const CREATE: InsertStatement = insert_statement!("DO NOTHING");
+const CREATE: ObjectStatement =
+    insert_statement!(" ON CONFLICT (collection, user_id, key) DO NOTHING RETURNING created_at");
 
-const REPLACE: &str = "UPDATE storage_objects SET
+const REPLACE: ObjectStatement = object_statement!(
+    "UPDATE storage_objects SET
         value = ?4, version = ?5, permission_read = ?6, permission_write = ?7, updated_at = ?8
-    WHERE collection = ?1 AND key = ?2 AND user_id = ?3 AND version = ?9 AND permission_write >= ?10
-    RETURNING created_at";
+    WHERE collection = ?1 AND key = ?2 AND user_id = ?3 AND version = ?9 AND permission_write >= ?10 AND (?11 OR",
+    ") RETURNING created_at"
+);
 
-const CHANGE_VALUE: &str = "UPDATE storage_objects SET value = ?4, version = ?5, updated_at = ?6
-    WHERE collection = ?1 AND key = ?2 AND user_id = ?3 AND permission_write = 2 AND (?7 OR version = ?8)
-    RETURNING created_at";
+const CHANGE_VALUE: ObjectStatement = object_statement!(
+    "UPDATE storage_objects SET value = ?4, version = ?5, updated_at = ?6
+    WHERE collection = ?1 AND key = ?2 AND user_id = ?3 AND permission_write = 2 AND (?7 OR version = ?8) AND (?9 OR",
+    ") RETURNING created_at"
+);
 
 const FIND: &str = "SELECT
         collection, key, user_id, value, version, permission_read, permission_write, created_at, updated_at

@@ -31,6 +31,10 @@ const CLAIM_MS: i64 = 60_000;
 const RETRY_MS_MIN: i64 = 1_000;
 /// Maximum delay between attempts.
 const RETRY_MS_MAX: i64 = 3_600_000;
+/// Age at which parked messages are deleted, from their creation, in days.
+pub const PARKED_DAYS: i64 = 7;
+/// Maximum number of messages deleted in one transaction, so that other writes do not wait long.
+const PRUNED_MAX: i64 = 1_000;
 /// Maximum bytes of a stored error.
 const ERROR_BYTES_MAX: usize = 500;
 
@@ -54,6 +58,7 @@ pub struct Webhooks {
     delivered: Counter,
     failed: Counter,
     given_up: Counter,
+    pruned: Counter,
     waiting: Gauge,
 }
 
@@ -77,6 +82,7 @@ impl Webhooks {
             delivered: counter("delivered"),
             failed: counter("failed"),
             given_up: counter("given_up"),
+            pruned: counter("pruned"),
             waiting: registry.gauge("aether_webhook_queue_length", "Webhook messages waiting for delivery.", &[]),
         }
     }
@@ -85,16 +91,34 @@ impl Webhooks {
     pub async fn deliver_due(&self) -> Result<usize, ServiceError> {
         let now = self.clock.now_ms();
         let claim = move |transaction: &mut Transaction<'_>| {
-            let messages = outbox::claim(transaction, now, now + CLAIM_MS, CONCURRENT_MAX)?;
-            Ok::<_, ServiceError>((messages, outbox::depth(transaction)?.0))
+            Ok::<_, ServiceError>(outbox::claim(transaction, now, now + CLAIM_MS, CONCURRENT_MAX)?)
         };
-        let (messages, waiting) = self.store.write(claim).await?;
+        let messages = self.store.write(claim).await?;
+        // Counting takes longer the more messages wait, so it does not occupy the writer.
+        let (waiting, _) = self.store.read::<_, ServiceError>(|transaction| Ok(outbox::depth(transaction)?)).await?;
         self.waiting.set(waiting as f64);
         let attempts = messages.iter().map(|message| self.deliver(message));
         for outcome in futures_util::future::join_all(attempts).await {
             outcome?;
         }
         Ok(messages.len())
+    }
+
+    /// Deletes parked messages that are older than [`PARKED_DAYS`]. Returns their number.
+    pub async fn prune(&self) -> Result<u64, ServiceError> {
+        let created_before = self.clock.now_ms() - PARKED_DAYS * 86_400_000;
+        let mut pruned = 0;
+        loop {
+            let prune = move |transaction: &mut Transaction<'_>| {
+                Ok::<_, ServiceError>(outbox::prune(transaction, created_before, PRUNED_MAX)?)
+            };
+            let deleted = self.store.write(prune).await?;
+            pruned += deleted;
+            self.pruned.add(deleted);
+            if deleted < PRUNED_MAX as u64 {
+                return Ok(pruned);
+            }
+        }
     }
 
     async fn deliver(&self, message: &Message) -> Result<(), ServiceError> {

@@ -156,3 +156,23 @@ async fn events_reach_the_handlers_and_the_outbox() {
         assert_eq!(rejected.code, GrpcCode::InvalidArgument);
     }
 }
+
+#[tokio::test]
+async fn parked_messages_are_removed_after_seven_days() {
+    let (receiver, url) = Receiver::start().await;
+    receiver.answer(StatusCode::INTERNAL_SERVER_ERROR);
+    let fixture = Fixture::new(&url, true).await;
+    fixture.push("event").await;
+    for _ in 0..3 {
+        assert_eq!(fixture.webhooks.deliver_due().await, Ok(1));
+        fixture.clock.advance_ms(10_000);
+    }
+    assert_eq!(fixture.depth().await, (0, 1));
+    fixture.clock.advance_ms(7 * 86_400_000 - 30_000);
+    assert_eq!(fixture.webhooks.prune().await, Ok(0), "exactly seven days");
+    fixture.clock.advance_ms(1);
+    fixture.push("event").await;
+    assert_eq!(fixture.webhooks.prune().await, Ok(1));
+    assert_eq!(fixture.depth().await, (1, 0), "what waits stays");
+    assert!(fixture.registry.render().contains("aether_webhook_messages_total{outcome=\"pruned\"} 1"));
+}

@@ -10,6 +10,18 @@ pub(super) struct Table {
     pub name: &'static str,
     /// Columns with the id of a user. The rows of a user are deleted when the user is erased.
     pub user_columns: &'static [&'static str],
+    /// True if triggers fill the table from another one. It is not part of a backup.
+    pub is_derived: bool,
+}
+
+impl Table {
+    const fn new(name: &'static str, user_columns: &'static [&'static str]) -> Table {
+        Table { name, user_columns, is_derived: false }
+    }
+
+    const fn derived(name: &'static str, user_columns: &'static [&'static str]) -> Table {
+        Table { name, user_columns, is_derived: true }
+    }
 }
 
 /// Table of erased users. A restore does not empty it.
@@ -17,26 +29,27 @@ pub(super) const ERASURES: &str = "erasures";
 
 /// All tables, each after those that it references. A test compares the list with the database.
 pub(super) const TABLES: &[Table] = &[
-    Table { name: "users", user_columns: &["id"] },
-    Table { name: "user_devices", user_columns: &["user_id"] },
-    Table { name: "user_identities", user_columns: &["user_id"] },
-    Table { name: "account_codes", user_columns: &["user_id"] },
-    Table { name: ERASURES, user_columns: &[] },
-    Table { name: "sessions", user_columns: &["user_id"] },
-    Table { name: "storage_objects", user_columns: &["user_id"] },
-    Table { name: "wallet_ledger", user_columns: &["user_id"] },
-    Table { name: "leaderboards", user_columns: &[] },
-    Table { name: "leaderboard_records", user_columns: &["owner_id"] },
-    Table { name: "purchases", user_columns: &["user_id"] },
-    Table { name: "subscriptions", user_columns: &["user_id"] },
-    Table { name: "profiles", user_columns: &["user_id"] },
-    Table { name: "profile_selections", user_columns: &["user_id"] },
-    Table { name: "outbox", user_columns: &[] },
-    Table { name: "rooms", user_columns: &[] },
-    Table { name: "room_states", user_columns: &[] },
-    Table { name: "room_journal", user_columns: &[] },
-    Table { name: "room_players", user_columns: &["user_id"] },
-    Table { name: "room_visits", user_columns: &["user_id"] },
+    Table::new("users", &["id"]),
+    Table::new("user_devices", &["user_id"]),
+    Table::new("user_identities", &["user_id"]),
+    Table::new("account_codes", &["user_id"]),
+    Table::new(ERASURES, &[]),
+    Table::new("sessions", &["user_id"]),
+    Table::new("storage_objects", &["user_id"]),
+    Table::derived("storage_totals", &["user_id"]),
+    Table::new("wallet_ledger", &["user_id"]),
+    Table::new("leaderboards", &[]),
+    Table::new("leaderboard_records", &["owner_id"]),
+    Table::new("purchases", &["user_id"]),
+    Table::new("subscriptions", &["user_id"]),
+    Table::new("profiles", &["user_id"]),
+    Table::new("profile_selections", &["user_id"]),
+    Table::new("outbox", &[]),
+    Table::new("rooms", &[]),
+    Table::new("room_states", &[]),
+    Table::new("room_journal", &[]),
+    Table::new("room_players", &["user_id"]),
+    Table::new("room_visits", &["user_id"]),
 ];
 
 /// A column of a table.

@@ -110,7 +110,7 @@ fn write_all<W: Write, P: FnMut(u64)>(
     let migration = migrations::applied(transaction)?;
     output.line(&FirstLine { backup: "aether", format: FORMAT, migration })?;
     let mut rows = BTreeMap::new();
-    for table in TABLES {
+    for table in TABLES.iter().filter(|table| !table.is_derived) {
         let before = output.rows;
         write_table(transaction, table.name, output)?;
         rows.insert(table.name, output.rows - before);

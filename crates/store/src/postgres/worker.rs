@@ -6,8 +6,8 @@ use super::to_store_error;
 use super::transaction::PostgresTransaction;
 use crate::error::StoreError;
 use crate::job::{Action, Job, Mode, run_actions};
+use crate::queue::JobReceiver;
 use crate::transaction::Transaction;
-use crossbeam_channel::Receiver;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::Runtime;
@@ -18,7 +18,7 @@ const ATTEMPTS_MAX: u32 = 10;
 /// A thread that runs operations on its own connection.
 pub(crate) struct Worker {
     pool: Arc<Pool>,
-    jobs: Receiver<Job>,
+    jobs: JobReceiver,
     runtime: Runtime,
     connection: Option<PostgresConnection>,
 }
@@ -32,7 +32,7 @@ struct Attempt {
 }
 
 impl Worker {
-    pub fn new(pool: Arc<Pool>, jobs: Receiver<Job>) -> Result<Worker, StoreError> {
+    pub fn new(pool: Arc<Pool>, jobs: JobReceiver) -> Result<Worker, StoreError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime
             .map_err(|error| StoreError::Refused(format!("Cannot start the async runtime for PostgreSQL: {error}")))?;
@@ -41,7 +41,7 @@ impl Worker {
 
     /// Runs jobs until all handles of the store are dropped.
     pub fn run(mut self) {
-        while let Ok(job) = self.jobs.recv() {
+        while let Some(job) = self.jobs.recv() {
             if let Some(job) = job.start(&self.pool.metrics) {
                 self.serve(job);
             }

@@ -1,6 +1,7 @@
 //! SQLite: one thread writes, several read.
 
 mod deadline;
+pub(crate) mod presence;
 mod reader;
 mod writer;
 
@@ -8,11 +9,11 @@ pub(crate) use reader::Reader;
 pub(crate) use writer::Writer;
 
 use crate::error::StoreError;
+use crate::private_file;
 use crate::row::SqlRow;
 use crate::value::SqlValue;
 use deadline::StatementDeadline;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi, params_from_iter};
-use std::fs::OpenOptions;
 use std::path::Path;
 use std::time::Duration;
 
@@ -116,12 +117,8 @@ impl<'a> SqliteTransaction<'a> {
 
 /// Creates the file if it is missing, readable only for the user of the server.
 fn create_private(path: &Path) -> rusqlite::Result<()> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     // SQLite reports any error of the path next.
-    let _ = options.open(path);
+    let _ = private_file::options().create(true).append(true).open(path);
     Ok(())
 }
 

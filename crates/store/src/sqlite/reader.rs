@@ -4,32 +4,27 @@ use super::{SqliteConnection, SqliteTransaction};
 use crate::error::StoreError;
 use crate::job::{Job, Mode};
 use crate::metrics::StoreMetrics;
+use crate::queue::JobReceiver;
 use crate::transaction::Transaction;
-use crossbeam_channel::Receiver;
 use std::path::Path;
 use std::time::Duration;
 
 /// State of a reading thread.
 pub(crate) struct Reader {
     connection: SqliteConnection,
-    jobs: Receiver<Job>,
+    jobs: JobReceiver,
     metrics: StoreMetrics,
 }
 
 impl Reader {
     /// Opens the file for reading.
-    pub fn open(
-        path: &Path,
-        limit: Duration,
-        jobs: Receiver<Job>,
-        metrics: StoreMetrics,
-    ) -> Result<Reader, StoreError> {
+    pub fn open(path: &Path, limit: Duration, jobs: JobReceiver, metrics: StoreMetrics) -> Result<Reader, StoreError> {
         Ok(Reader { connection: SqliteConnection::reader(path, limit)?, jobs, metrics })
     }
 
     /// Runs jobs until all handles of the store are dropped.
     pub fn run(self) {
-        while let Ok(job) = self.jobs.recv() {
+        while let Some(job) = self.jobs.recv() {
             if let Some(job) = job.start(&self.metrics) {
                 self.connection.read(job, &self.metrics);
             }

@@ -7,18 +7,21 @@ use super::{SqliteConnection, SqliteTransaction};
 use crate::error::StoreError;
 use crate::job::{Action, Job, Mode, run_actions};
 use crate::metrics::StoreMetrics;
+use crate::queue::JobReceiver;
 use crate::transaction::Transaction;
-use crossbeam_channel::Receiver;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Maximum number of operations in one commit, so that the first does not wait long for the last.
 const BATCH_MAX: usize = 256;
+/// Time after which a batch takes no further operation, so that slow operations of one caller do not delay the commit of
+/// another's for long. It is a few times the duration of a commit.
+const BATCH_TIME_MAX: Duration = Duration::from_millis(20);
 
 /// State of the writing thread.
 pub(crate) struct Writer {
     connection: SqliteConnection,
-    jobs: Receiver<Job>,
+    jobs: JobReceiver,
     metrics: StoreMetrics,
 }
 
@@ -34,7 +37,7 @@ impl Writer {
     pub fn open(
         path: Option<&Path>,
         limit: Duration,
-        jobs: Receiver<Job>,
+        jobs: JobReceiver,
         metrics: StoreMetrics,
     ) -> Result<Writer, StoreError> {
         Ok(Writer { connection: SqliteConnection::writer(path, limit)?, jobs, metrics })
@@ -42,7 +45,7 @@ impl Writer {
 
     /// Runs jobs until all handles of the store are dropped.
     pub fn run(self) {
-        while let Ok(job) = self.jobs.recv() {
+        while let Some(job) = self.jobs.recv() {
             let Some(job) = job.start(&self.metrics) else { continue };
             match job.mode {
                 Mode::Read | Mode::Snapshot => self.connection.read(job, &self.metrics),
@@ -58,6 +61,7 @@ impl Writer {
         if let Err(error) = self.connection.execute("BEGIN IMMEDIATE") {
             return first.answer(Err(error), &self.metrics);
         }
+        let began = Instant::now();
         let mut done = Vec::new();
         // A database in memory has no other connection to read from.
         let mut reads = Vec::new();
@@ -69,7 +73,8 @@ impl Writer {
             }
             // On some errors, such as a full disk, SQLite rolls back the whole transaction by itself.
             let ended = self.connection.handle.is_autocommit();
-            next = if ended || done.len() + reads.len() >= BATCH_MAX { None } else { self.next_job() };
+            let full = done.len() + reads.len() >= BATCH_MAX || began.elapsed() >= BATCH_TIME_MAX;
+            next = if ended || full { None } else { self.next_job() };
         }
         self.commit(done);
         // Only now, so that no read sees uncommitted changes.
@@ -77,7 +82,7 @@ impl Writer {
     }
 
     fn next_job(&self) -> Option<Job> {
-        self.jobs.try_iter().find_map(|job| job.start(&self.metrics))
+        std::iter::from_fn(|| self.jobs.try_recv()).find_map(|job| job.start(&self.metrics))
     }
 
     /// Runs an operation in a savepoint, which is rolled back if it fails.

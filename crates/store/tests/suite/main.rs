@@ -4,7 +4,9 @@
 
 mod backup;
 mod commits;
+mod fairness;
 mod limits;
+mod lost;
 mod migrations;
 mod order;
 mod outage;
@@ -15,6 +17,9 @@ mod types;
 use aether_store::{Store, StoreError, values};
 use aether_testkit_store::databases;
 use std::time::Duration;
+
+/// Numbers of all migrations.
+const ALL: &[i64] = &[1, 2, 3, 4];
 
 /// Time limit of everything that a test waits for.
 const DEADLINE: Duration = Duration::from_secs(30);

@@ -127,3 +127,52 @@ async fn concurrent_claims_never_overlap() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_messages_of_one_topic_do_not_delay_another() {
+    on_each(async |name, store| {
+        let flood = |transaction: &mut aether_store::Transaction<'_>| {
+            for _ in 0..1_000 {
+                outbox::push(transaction, "event", "{}", 0)?;
+            }
+            outbox::push(transaction, "account.password_reset", "{}", 900)
+        };
+        let code = store.write(flood).await.unwrap();
+        let first = claim(&store, 1_000, 2_000, 16).await;
+        assert_eq!(first.len(), 16, "{name}");
+        assert!(first.iter().any(|message| message.id == code), "{name}: the code is among the first");
+        let rest = claim(&store, 1_000, 2_000, 2_000).await;
+        assert_eq!(rest.len(), 1_001 - 16, "{name}: each message is claimed once");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_are_counted_up_to_a_limit_and_parked_ones_are_pruned_by_age() {
+    on_each(async |name, store| {
+        let account = Uuid::from_u128(7);
+        let push = move |transaction: &mut aether_store::Transaction<'_>| {
+            let mut ids = Vec::new();
+            for at in 0..10 {
+                ids.push(outbox::push_from(transaction, Some(account), "event", "{}", at)?);
+            }
+            for id in &ids[..6] {
+                outbox::fail(transaction, *id, "not there", None)?;
+            }
+            Ok::<_, StoreError>(())
+        };
+        store.write(push).await.unwrap();
+        let counted = store.read(move |transaction| {
+            let limited = outbox::count_of_account(transaction, account, 4)?;
+            let other = outbox::count_of_account(transaction, Uuid::nil(), 100)?;
+            let all = outbox::count_of_account(transaction, account, 100)?;
+            Ok::<_, StoreError>((limited, other, all, outbox::count_of_topic(transaction, "event", 100)?))
+        });
+        assert_eq!(counted.await.unwrap(), (4, 0, 10, 10), "{name}");
+        let prune = |count| store.write(move |transaction| outbox::prune(transaction, 5, count));
+        assert_eq!(prune(3).await.unwrap(), 3, "{name}: a bounded number at a time");
+        assert_eq!(prune(100).await.unwrap(), 2, "{name}: the sixth is not old enough");
+        assert_eq!(depth(&store).await, (4, 1), "{name}: what waits is not pruned");
+    })
+    .await;
+}

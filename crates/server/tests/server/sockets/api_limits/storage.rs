@@ -1,9 +1,14 @@
 //! Objects of other users, and concurrent conditional writes.
 
 use super::servers;
-use aether_testkit_server::{ApiClient, TestServer};
+use aether_server::services::Caller;
+use aether_server::services::storage::{BATCH_MAX, ObjectId, Write};
+use aether_testkit_server::{ApiClient, DEADLINE, TestServer};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 const RACERS: usize = 100;
@@ -100,5 +105,68 @@ async fn an_object_without_write_permission_rejects_its_owner_too() {
     let removed = client.put("/v2/storage/delete", &id).await.expect("the server answers");
     assert_eq!(removed.status, 403, "{}", removed.body);
     assert_eq!(client.post("/v2/storage", &id).await.expect("the server answers").json(), json!({}), "nor read");
+    server.stop().await;
+}
+
+/// Objects of each account that floods the server.
+const STORED: usize = 10_000;
+/// Accounts that flood the server, and requests of each that wait for an answer at any time.
+const FLOODING: usize = 4;
+const CONCURRENT: usize = 32;
+/// Upper bound of the time that a write of another account takes meanwhile.
+const OTHERS_WAIT_MAX: Duration = Duration::from_secs(1);
+
+async fn fill(server: &TestServer, user: &str) {
+    let owner = user.parse().expect("an id");
+    for batch in (0..STORED).collect::<Vec<_>>().chunks(BATCH_MAX) {
+        let writes = batch.iter().map(|number| Write::new(ObjectId::new("old", number.to_string(), owner), "{}"));
+        server.services().storage.write(&Caller::Server, writes.collect()).await.expect("it is stored");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_with_much_stored_do_not_delay_the_writes_of_another() {
+    let server = TestServer::start(|config| config.storage.objects_per_user_max = Some(1_000_000)).await;
+    let (is_over, flooded) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let mut flood = JoinSet::new();
+    let mut accounts = Vec::new();
+    for _ in 0..FLOODING {
+        let account = ApiClient::new_user(server.http).await;
+        fill(&server, &account.user).await;
+        accounts.push(account);
+    }
+    for account in accounts {
+        for number in 0..CONCURRENT {
+            let mut client = ApiClient::new(server.http);
+            client.authorize(format!("Bearer {}", account.token));
+            let (is_over, flooded) = (Arc::clone(&is_over), Arc::clone(&flooded));
+            flood.spawn(async move {
+                let objects: Vec<Value> = (0..20)
+                    .map(|key| json!({ "collection": "new", "key": format!("{number}-{key}"), "value": "{}" }))
+                    .collect();
+                while !is_over.load(Ordering::Relaxed) {
+                    let answer = client.put("/v2/storage", &json!({ "objects": objects })).await;
+                    assert_eq!(answer.expect("the server answers").status, 200);
+                    flooded.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    }
+    let mut other = ApiClient::new_user(server.http).await;
+    let until_flooded = async {
+        while flooded.load(Ordering::Relaxed) < FLOODING * CONCURRENT {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, until_flooded).await.expect("the flood is served too");
+    for number in 0..20 {
+        let began = Instant::now();
+        let answer = other.put("/v2/storage", &object(&json!({ "winner": number }), "")).await;
+        assert_eq!(answer.expect("the server answers").status, 200);
+        let waited = began.elapsed();
+        assert!(waited < OTHERS_WAIT_MAX, "write {number} took {waited:?}");
+    }
+    is_over.store(true, Ordering::Relaxed);
+    flood.join_all().await;
     server.stop().await;
 }

@@ -1,6 +1,8 @@
 //! Targets of webhooks.
 
+use super::servers;
 use aether_server::config::Secret;
+use aether_server::services::event::WAITING_PER_ACCOUNT_MAX;
 use aether_testkit_server::{ApiClient, DEADLINE, TestServer};
 use serde_json::json;
 use std::time::Duration;
@@ -57,4 +59,31 @@ async fn a_webhook_to_an_allowed_private_network_is_delivered() {
     stream.write_all(b"HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n").await.expect("it can be answered");
     server.until_metric("aether_webhook_messages_total", &[("outcome", "delivered")], 1.0).await;
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_an_account_are_bounded_while_the_webhook_is_down() {
+    for (server, database) in servers(|config| {
+        // Nothing listens there.
+        config.webhook.url = Some("http://127.0.0.1:9/hook".to_owned());
+        config.webhook.secret = Some(Secret::new("a secret of the tests alone"));
+    })
+    .await
+    {
+        let mut flooding = ApiClient::new_user(server.http).await;
+        let event = json!({ "name": "flood", "properties": { "text": "x".repeat(8_000) } });
+        let mut accepted = 0;
+        let refused = loop {
+            let answer = flooding.post("/v2/event", &event).await.expect("the server answers");
+            match answer.status {
+                200 => accepted += 1,
+                _ => break answer,
+            }
+            assert!(accepted <= WAITING_PER_ACCOUNT_MAX, "{}", database.name);
+        };
+        assert_eq!((refused.status, accepted), (429, WAITING_PER_ACCOUNT_MAX), "{}: {}", database.name, refused.body);
+        let mut other = ApiClient::new_user(server.http).await;
+        assert_eq!(other.post("/v2/event", &event).await.expect("the server answers").status, 200, "{}", database.name);
+        server.stop().await;
+    }
 }
