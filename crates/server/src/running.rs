@@ -139,6 +139,7 @@ impl RunningServer {
         }
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&services).await?;
+        data::open_leaderboards(&config, &services).await?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         if let Err(error) = services.rooms.recover(&node).await {
             warn!(%error, "leases and visits of the previous run were not ended");

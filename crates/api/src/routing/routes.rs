@@ -328,7 +328,8 @@ fn authorize<I: Calls>(
 /// Reads the whole body, if it is not too long.
 async fn read_body(body: Body) -> Result<Bytes, ServiceError> {
     to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
-        let message = format!("The request body is incomplete or too long: at most {BODY_BYTES_MAX} bytes are accepted.");
+        let message =
+            format!("The request body is incomplete or too long: at most {BODY_BYTES_MAX} bytes are accepted.");
         ServiceError::invalid(message)
     })
 }
@@ -428,6 +429,7 @@ mod tests {
             providers: Default::default(),
             purchases: Default::default(),
             storage: Default::default(),
+            reserved_collections: std::collections::BTreeSet::new(),
         };
         let clock = Arc::new(ManualClock::at(0)) as Arc<dyn WallClock>;
         let tokens = Arc::new(Tokens::new(ring, "aether"));

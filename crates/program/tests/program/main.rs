@@ -3,6 +3,7 @@
 mod commands_page;
 mod durability;
 mod durable_rooms;
+mod forgery;
 mod lifecycle;
 mod logins;
 mod outage;

@@ -53,7 +53,7 @@ configuration! {
             database: Database,
             /// The client API: accounts, storage, leaderboards.
             api: Api,
-            /// Quotas of storage objects.
+            /// Quotas of storage objects, and reserved collections.
             storage: Storage,
             /// HTTP requests that the server sends: webhooks, identity providers and shops.
             outgoing: Outgoing,
@@ -228,6 +228,10 @@ section! {
         logins_per_second: Option<u32> = None;
         /// Burst of `logins_per_second`: requests that may arrive at once after a pause.
         logins_burst: u32 = 100, within 1..=100000;
+        /// Leaderboards that clients may write to, by id. Each is created at the start if it is missing: best scores,
+        /// highest first. Nothing verifies the scores that clients submit, so use it for tests, and where scores do not
+        /// matter. Leaderboards of games are written by the games.
+        open_leaderboards: Vec<String> = Vec::new();
     }
 }
 
