@@ -183,10 +183,17 @@ impl RoomLobby {
         Ok(grant(member, membership))
     }
 
-    /// Ends the session of a token that was used twice. The token that replaced it is invalid too, even after a
-    /// restart.
+    /// Ends the session of a token that was used twice: its connections, the token that replaced it, and its access and
+    /// refresh tokens for the API, even after a restart. The thief and the owner cannot be told apart.
     async fn revoke_reused(&self, record: &ResumeRecord) {
         self.sessions.revoke(record.session);
+        if let Ok(user) = Uuid::try_parse(&record.user) {
+            let session = Uuid::from_u128(record.session.0);
+            let revoked = self.services.sessions.revoke_at_once(session, user, "a resume token was used twice");
+            if let Err(error) = within_time(revoked).await {
+                warn!(error = %error.message, "revocation of a session is stored later: database unavailable");
+            }
+        }
         if self.host.has_durable()
             && let Err(error) = self.services.rooms.remove_member(&record.room.0, record.player.0).await
         {

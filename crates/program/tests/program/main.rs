@@ -8,4 +8,5 @@ mod lifecycle;
 mod logins;
 mod outage;
 mod pages;
+mod stolen_resume;
 mod support;
