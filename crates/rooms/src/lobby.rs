@@ -2,7 +2,7 @@
 
 use crate::durable::within_time;
 use crate::entry::RoomRef;
-use crate::host::RoomHost;
+use crate::host::{RoomHost, RoomRequester};
 use crate::resume::{ResumeLookup, ResumeRecord, ResumeRecords, hash};
 use crate::sessions::LiveSessions;
 use aether_engine::{JoinRequest, Rejection};
@@ -129,7 +129,7 @@ impl RoomLobby {
             .or_else(|| self.only_type())
             .ok_or_else(|| Rejection::new(ErrorCode::RoomNotFound, "name a room to join: by id, by code or by type"))?;
         let account = self.account_share(&identity.user)?;
-        let room = self.host.find(&selector, attempt.address).await?;
+        let room = self.host.find(&selector, requester(attempt, &identity.user)).await?;
         let request = JoinRequest {
             user: identity.user.clone(),
             name: identity.name.clone(),
@@ -169,10 +169,11 @@ impl RoomLobby {
             return Err(rejected());
         }
         let account = self.account_share(&record.user)?;
-        let room = self.host.find(&RoomSelector::Id(record.room.clone()), attempt.address).await;
+        let selector = RoomSelector::Id(record.room.clone());
+        let room = self.host.find(&selector, requester(attempt, &record.user)).await;
         let room = room.map_err(|rejection| match rejection.code {
             // The room may be available later, and the token is still valid.
-            ErrorCode::Unavailable => rejection,
+            ErrorCode::Unavailable | ErrorCode::LimitReached => rejection,
             _ => rejected(),
         })?;
         let member = room.room.resume(record.player, attempt.order).ok_or_else(rejected)??;
@@ -401,6 +402,11 @@ fn member_identity(record: &ResumeRecord) -> Option<room::MemberIdentity> {
         role: record.role,
         issued_at: record.issued_at,
     })
+}
+
+/// Returns the client as the requester of a room.
+fn requester(attempt: &JoinAttempt, user: &str) -> RoomRequester {
+    RoomRequester { address: attempt.address, user: Uuid::try_parse(user).ok() }
 }
 
 /// Returns the time in seconds since 1970.

@@ -24,6 +24,7 @@ pub struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "base", sql: include_str!("../migrations/0001_base.sql") },
     Migration { version: 2, name: "rooms", sql: include_str!("../migrations/0002_rooms.sql") },
+    Migration { version: 3, name: "room_creators", sql: include_str!("../migrations/0003_room_creators.sql") },
 ];
 
 /// Table of the applied migrations.

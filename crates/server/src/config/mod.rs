@@ -192,6 +192,9 @@ section! {
         away_seconds: u32 = 3600, within 0..=604800;
         /// A durable room in which nothing was stored for this many days is deleted.
         unused_days: u32 = 90, within 1..=36500;
+        /// Maximum number of stored durable rooms that one account has created; 0 means no limit. Deleted rooms do not count.
+        /// Default: 32 on a public server, no limit on loopback.
+        stored_per_account_max: Option<usize> = None;
     }
 }
 

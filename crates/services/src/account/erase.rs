@@ -13,12 +13,13 @@ use uuid::Uuid;
 pub type Eraser = Box<dyn Fn(&mut Transaction<'_>, Uuid) -> Result<(), StoreError> + Send + Sync>;
 
 /// Tables without a foreign key to `users`, with the column of the user.
-const OWNED: [(&str, &str); 5] = [
+const OWNED: [(&str, &str); 6] = [
     ("sessions", "user_id"),
     ("storage_objects", "user_id"),
     ("leaderboard_records", "owner_id"),
     ("room_players", "user_id"),
     ("room_visits", "user_id"),
+    ("room_creators", "user_id"),
 ];
 
 /// Tables whose rows stay without an owner, because another account must not use the purchase again. The shop's answer

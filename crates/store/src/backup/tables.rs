@@ -37,6 +37,7 @@ pub(super) const TABLES: &[Table] = &[
     Table { name: "room_journal", user_columns: &[] },
     Table { name: "room_players", user_columns: &["user_id"] },
     Table { name: "room_visits", user_columns: &["user_id"] },
+    Table { name: "room_creators", user_columns: &["user_id"] },
 ];
 
 /// A column of a table.
