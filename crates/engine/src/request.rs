@@ -4,7 +4,8 @@
 /// [`crate::Game::answer`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// Reads an object from storage. Answered by [`Answer::Value`].
+    /// Reads an object from storage. Answered by [`Answer::Value`]. An object that a client may write counts as missing;
+    /// objects written by [`Request::Write`] are never among those.
     Read {
         /// Account that owns the object; empty for an object of the game itself.
         owner: String,
@@ -13,7 +14,8 @@ pub enum Request {
         /// Key in the collection.
         key: String,
     },
-    /// Writes an object to storage. The write is durable only after [`Answer::Done`].
+    /// Writes an object to storage, which its owner may read and only server code may change. It replaces an object that a
+    /// client wrote. The write is durable only after [`Answer::Done`].
     Write {
         /// Account that owns the object; empty for an object of the game itself.
         owner: String,

@@ -69,6 +69,8 @@ fn server() -> Server {
         .game(aether_arena_server::NAME, aether_arena_server::settings(), Arena::default)
         .game(aether_outpost_server::NAME, aether_outpost_server::settings(), Outpost::default)
         .relay("relay", RelaySettings::default())
+        .reserve_collection(aether_sandbox_server::COLLECTION)
+        .reserve_collection(aether_arena_server::COLLECTION)
         .pages(pages::pages())
         .on_start(async |services| {
             for board in [aether_sandbox_server::NAME, aether_arena_server::BOARD] {

@@ -10,7 +10,7 @@ use crate::writer::{RoomWriter, WriteQueue};
 use aether_engine::{EntryNumber, JoinRequest, Rejection, RestoreData};
 use aether_limits::KeyedShare;
 use aether_services::GrpcCode;
-use aether_services::room::{self, LEASE_HELD, OpenedRoom, RoomChoice};
+use aether_services::room::{self, LEASE_HELD, OpenedRoom, ROOMS_STORED_MAX_REACHED, RoomChoice, RoomCreator};
 use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::timeout;
 use tracing::{error, info};
+use uuid::Uuid;
 
 /// Longest wait for a room to be unloaded before it is opened again.
 const UNLOAD_TIME_MAX: Duration = Duration::from_secs(8);
@@ -83,8 +84,7 @@ impl RoomHost {
         if !self.directory.wait_until_unloaded(&id, UNLOAD_TIME_MAX).await {
             return Err(being_unloaded());
         }
-        // Opening a stored room does not count against the limit of the network.
-        let share = self.share(address, u32::MAX)?;
+        let share = self.share(address)?;
         self.has_opened_durable.store(true, Ordering::Relaxed);
         let opened = self.stored().open(self.node_id(), RoomChoice::Id(id.0.clone()), self.away_ms_max());
         let opened = within_time(opened).await?.ok_or_else(|| not_found(&id.0))?;
@@ -101,12 +101,13 @@ impl RoomHost {
         self: Arc<Self>,
         room_type: Arc<RoomType>,
         label: String,
+        creator: Option<Uuid>,
         share: KeyedShare<IpAddr>,
     ) -> Result<RoomRef, Rejection> {
         let id = self.directory.new_id();
         // A client that finds the code in the store before the room runs waits for this lock.
         let _guard = self.opening.lock(id.clone()).await;
-        let (lease, code) = self.store_new(&room_type, &id, &label).await?;
+        let (lease, code) = self.store_new(&room_type, &id, &label, creator).await?;
         let start = RoomStart { label: label.clone(), ..self.room_start(&room_type, &id) };
         match self.start(&room_type, start).await {
             Ok(started) => {
@@ -127,7 +128,9 @@ impl RoomHost {
         room_type: &RoomType,
         id: &RoomId,
         label: &str,
+        creator: Option<Uuid>,
     ) -> Result<(room::RoomLease, String), Rejection> {
+        let creator = creator.map(|user| RoomCreator { user, rooms_max: self.settings.stored_per_account_max });
         self.has_opened_durable.store(true, Ordering::Relaxed);
         for _ in 0..CODES_TRIED_MAX {
             let code = new_code();
@@ -137,7 +140,7 @@ impl RoomHost {
                 room_type: room_type.name().to_owned(),
                 wanted_label: label.to_owned(),
             };
-            match timeout(STORE_TIME_MAX, self.stored().create(self.node_id(), room)).await {
+            match timeout(STORE_TIME_MAX, self.stored().create(self.node_id(), room, creator)).await {
                 Ok(Ok(lease)) => return Ok((lease, code)),
                 Ok(Err(error)) if error.code == GrpcCode::AlreadyExists => {}
                 Ok(Err(error)) => return Err(to_room_error(error)),
@@ -239,6 +242,7 @@ pub(crate) fn to_room_error(error: aether_services::ServiceError) -> Rejection {
     match error.code {
         GrpcCode::NotFound => Rejection::new(ErrorCode::RoomNotFound, "the room was not found; it may have ended"),
         _ if error == LEASE_HELD => unavailable(error.message),
+        _ if error == ROOMS_STORED_MAX_REACHED => Rejection::new(ErrorCode::LimitReached, error.message),
         GrpcCode::Unavailable | GrpcCode::DeadlineExceeded | GrpcCode::Aborted | GrpcCode::ResourceExhausted => {
             database_timeout()
         }

@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, spawn_blocking};
 use tracing::{error, info};
+use uuid::Uuid;
 
 /// Network that rooms created by the server itself count against. No peer has this address.
 pub(crate) const SERVER_NETWORK: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
@@ -61,12 +62,30 @@ pub struct RoomHostSettings {
     pub rooms_max: usize,
     /// Time after which a room without players ends.
     pub empty_time_max: Duration,
-    /// Most rooms that one network may have created.
+    /// Most running rooms that one network may have created or opened.
     pub per_address_max: u32,
+    /// Most stored rooms that one account may have created.
+    pub stored_per_account_max: u32,
     /// Folder for recordings; none if rooms are not recorded.
     pub recordings: Option<PathBuf>,
     /// Settings of durable rooms.
     pub durable: DurableSettings,
+}
+
+/// Requester of a room: the server itself, or a client. The room is charged to whoever creates or opens it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoomRequester {
+    /// Address of the client, or [`SERVER_NETWORK`].
+    pub address: IpAddr,
+    /// Account or guest; none for the server.
+    pub user: Option<Uuid>,
+}
+
+impl RoomRequester {
+    /// Returns the server as a requester, which has no limits of its own.
+    pub(crate) fn server() -> RoomRequester {
+        RoomRequester { address: SERVER_NETWORK, user: None }
+    }
 }
 
 /// Names of a room.
@@ -100,7 +119,7 @@ impl RoomHost {
 
     /// Returns the requested room: a running one, a stored one that is opened, or a new one if the request names a type
     /// and all rooms of the type are full.
-    pub(crate) async fn find(&self, selector: &RoomSelector, address: IpAddr) -> Result<RoomRef, Rejection> {
+    pub(crate) async fn find(&self, selector: &RoomSelector, requester: RoomRequester) -> Result<RoomRef, Rejection> {
         // Rooms of a removed type can still be joined by id or code, but not by type.
         let room_type = match selector {
             RoomSelector::Type { name, .. } => Some(self.room_type(name)?),
@@ -112,11 +131,11 @@ impl RoomHost {
         }
         if let (RoomSelector::Type { name, label }, Some(room_type)) = (selector, room_type) {
             let wanted = TypeLabel::new(name, label.as_deref().unwrap_or_default());
-            return self.run_detached(move |host| host.find_or_create(room_type, wanted, address)).await;
+            return self.run_detached(move |host| host.find_or_create(room_type, wanted, requester)).await;
         }
         // A room that was never stored is rejected after one read, without waiting for a lock.
         match self.find_stored(selector).await? {
-            Some(id) => self.run_detached(move |host| host.open_stored(id, address)).await,
+            Some(id) => self.run_detached(move |host| host.open_stored(id, requester.address)).await,
             None => Err(match located {
                 Some(RoomLocation::Elsewhere(node)) => {
                     let message = format!("the room is on node `{node}`; connect to that node");
@@ -128,9 +147,14 @@ impl RoomHost {
     }
 
     /// Creates a room of a type.
-    pub(crate) async fn create(&self, room_type: &str, label: &str, address: IpAddr) -> Result<RoomRef, Rejection> {
+    pub(crate) async fn create(
+        &self,
+        room_type: &str,
+        label: &str,
+        requester: RoomRequester,
+    ) -> Result<RoomRef, Rejection> {
         let (room_type, label) = (self.room_type(room_type)?, label.to_owned());
-        self.run_detached(move |host| host.create_of_type(room_type, label, address)).await
+        self.run_detached(move |host| host.create_of_type(room_type, label, requester)).await
     }
 
     /// Runs work in its own task, so that a room is registered even if its client disconnects while it is built.
@@ -150,7 +174,7 @@ impl RoomHost {
         self: Arc<Self>,
         room_type: Arc<RoomType>,
         wanted: TypeLabel,
-        address: IpAddr,
+        requester: RoomRequester,
     ) -> Result<RoomRef, Rejection> {
         let _guard = self.creating.lock(wanted.clone()).await;
         let selector = RoomSelector::Type { name: wanted.room_type.clone(), label: Some(wanted.label.clone()) };
@@ -160,20 +184,20 @@ impl RoomHost {
         if room_type.is_durable()
             && let Some(id) = self.stored_of_type(&room_type, &wanted).await?
         {
-            return self.open_stored(id, address).await;
+            return self.open_stored(id, requester.address).await;
         }
-        self.create_of_type(room_type, wanted.label, address).await
+        self.create_of_type(room_type, wanted.label, requester).await
     }
 
     async fn create_of_type(
         self: Arc<Self>,
         room_type: Arc<RoomType>,
         label: String,
-        address: IpAddr,
+        requester: RoomRequester,
     ) -> Result<RoomRef, Rejection> {
-        let share = self.share(address, self.settings.per_address_max)?;
+        let share = self.share(requester.address)?;
         if room_type.is_durable() {
-            return self.create_durable(room_type, label, share).await;
+            return self.create_durable(room_type, label, requester.user, share).await;
         }
         let id = self.directory.new_id();
         let started =
@@ -196,13 +220,14 @@ impl RoomHost {
         })
     }
 
-    /// Takes a share of the room limits for a network.
-    pub(crate) fn share(&self, address: IpAddr, per_address_max: u32) -> Result<KeyedShare<IpAddr>, Rejection> {
+    /// Takes a share of the room limits for the network that creates or opens a room. It is returned when the room ends or
+    /// is unloaded.
+    pub(crate) fn share(&self, address: IpAddr) -> Result<KeyedShare<IpAddr>, Rejection> {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(stopping());
         }
         let rooms_max = u32::try_from(self.settings.rooms_max).unwrap_or(u32::MAX);
-        let per_address_max = if address == SERVER_NETWORK { u32::MAX } else { per_address_max };
+        let per_address_max = if address == SERVER_NETWORK { u32::MAX } else { self.settings.per_address_max };
         self.creators.take(network_of(address), per_address_max, rooms_max).ok_or_else(|| {
             Rejection::new(
                 ErrorCode::LimitReached,

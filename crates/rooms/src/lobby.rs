@@ -2,7 +2,7 @@
 
 use crate::durable::within_time;
 use crate::entry::RoomRef;
-use crate::host::RoomHost;
+use crate::host::{RoomHost, RoomRequester};
 use crate::resume::{ResumeLookup, ResumeRecord, ResumeRecords, hash};
 use crate::sessions::LiveSessions;
 use aether_engine::{JoinRequest, Rejection};
@@ -129,7 +129,7 @@ impl RoomLobby {
             .or_else(|| self.only_type())
             .ok_or_else(|| Rejection::new(ErrorCode::RoomNotFound, "name a room to join: by id, by code or by type"))?;
         let account = self.account_share(&identity.user)?;
-        let room = self.host.find(&selector, attempt.address).await?;
+        let room = self.host.find(&selector, requester(attempt, &identity.user)).await?;
         let request = JoinRequest {
             user: identity.user.clone(),
             name: identity.name.clone(),
@@ -169,10 +169,11 @@ impl RoomLobby {
             return Err(rejected());
         }
         let account = self.account_share(&record.user)?;
-        let room = self.host.find(&RoomSelector::Id(record.room.clone()), attempt.address).await;
+        let selector = RoomSelector::Id(record.room.clone());
+        let room = self.host.find(&selector, requester(attempt, &record.user)).await;
         let room = room.map_err(|rejection| match rejection.code {
             // The room may be available later, and the token is still valid.
-            ErrorCode::Unavailable => rejection,
+            ErrorCode::Unavailable | ErrorCode::LimitReached => rejection,
             _ => rejected(),
         })?;
         let member = room.room.resume(record.player, attempt.order).ok_or_else(rejected)??;
@@ -183,10 +184,17 @@ impl RoomLobby {
         Ok(grant(member, membership))
     }
 
-    /// Ends the session of a token that was used twice. The token that replaced it is invalid too, even after a
-    /// restart.
+    /// Ends the session of a token that was used twice: its connections, the token that replaced it, and its access and
+    /// refresh tokens for the API, even after a restart. The thief and the owner cannot be told apart.
     async fn revoke_reused(&self, record: &ResumeRecord) {
         self.sessions.revoke(record.session);
+        if let Ok(user) = Uuid::try_parse(&record.user) {
+            let session = Uuid::from_u128(record.session.0);
+            let revoked = self.services.sessions.revoke_at_once(session, user, "a resume token was used twice");
+            if let Err(error) = within_time(revoked).await {
+                warn!(error = %error.message, "revocation of a session is stored later: database unavailable");
+            }
+        }
         if self.host.has_durable()
             && let Err(error) = self.services.rooms.remove_member(&record.room.0, record.player.0).await
         {
@@ -394,6 +402,11 @@ fn member_identity(record: &ResumeRecord) -> Option<room::MemberIdentity> {
         role: record.role,
         issued_at: record.issued_at,
     })
+}
+
+/// Returns the client as the requester of a room.
+fn requester(attempt: &JoinAttempt, user: &str) -> RoomRequester {
+    RoomRequester { address: attempt.address, user: Uuid::try_parse(user).ok() }
 }
 
 /// Returns the time in seconds since 1970.

@@ -1,7 +1,7 @@
 //! Implementation of the services' match interface.
 
 use crate::entry::RoomEntry;
-use crate::host::{RoomHost, SERVER_NETWORK};
+use crate::host::{RoomHost, RoomRequester};
 use crate::hosted;
 use aether_services::matches::{MATCHES_LISTED_MAX, MatchFilter, MatchInfo, Matches, MatchesFuture};
 use aether_services::{GrpcCode, ServiceError};
@@ -27,7 +27,8 @@ impl RoomHost {
 impl Matches for RoomHost {
     fn create<'a>(&'a self, match_type: &'a str, label: &'a str) -> MatchesFuture<'a, MatchInfo> {
         Box::pin(async move {
-            let room = RoomHost::create(self, match_type, label, SERVER_NETWORK).await.map_err(to_service_error)?;
+            let room =
+                RoomHost::create(self, match_type, label, RoomRequester::server()).await.map_err(to_service_error)?;
             Ok(info(&room))
         })
     }

@@ -4,7 +4,7 @@ use aether_engine::{Answer, Request, RoomHandle};
 use aether_metrics::{Counter, Registry};
 use aether_services::calls::Functions;
 use aether_services::leaderboard::{RecordQuery, RecordWrite, Score};
-use aether_services::storage::{ObjectId, Permission, Write};
+use aether_services::storage::{Object, ObjectId, Permission, Write};
 use aether_services::{CallContext, Caller, GrpcCode, ServiceError, Services};
 use aether_wire::RequestId;
 use base64::Engine as _;
@@ -90,10 +90,12 @@ impl RoomRequests {
         outcome.unwrap_or_else(|error| Answer::Failed(error.to_string()))
     }
 
+    /// Reads an object. One that a client may write is treated as missing: the game would believe what the client says.
     async fn read(&self, owner: &str, collection: String, key: String) -> Result<Answer, ServiceError> {
         let id = ObjectId::new(collection, key, account(owner)?);
         let found = self.services.storage.read(&Caller::Server, vec![id]).await?;
-        Ok(Answer::Value(found.into_iter().next().map(|object| from_stored(object.value))))
+        let trusted = found.into_iter().find(Object::is_server_only);
+        Ok(Answer::Value(trusted.map(|object| from_stored(object.value))))
     }
 
     /// Writes an object. The account may read objects that the game stores for it; only the game may change them.

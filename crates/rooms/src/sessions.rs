@@ -2,6 +2,7 @@
 
 use aether_net::lobby::{SessionCheck, SessionValidity};
 use aether_services::session::Revocations;
+use aether_services::session::tokens::VALID_SECONDS_MAX;
 use aether_wire::SessionId;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +14,8 @@ use uuid::Uuid;
 const WINDOW: Duration = Duration::from_secs(3_600);
 /// Longest time of a session, even if it is active.
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// Time for which a revocation is stored: longer than any token of the session is valid.
-const REVOKED_FOR: Duration = Duration::from_secs(8 * 24 * 3_600);
+/// Time for which a revocation is stored: as long as any token can be valid.
+const REVOKED_FOR: Duration = Duration::from_secs(VALID_SECONDS_MAX);
 
 /// Sessions that have or had a connection, and sessions that were revoked.
 #[derive(Default)]

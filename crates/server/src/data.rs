@@ -9,6 +9,7 @@ use aether_api::client::{ApiKeys, ClientApi, RequestRates};
 use aether_metrics::Registry;
 use aether_rooms::RoomHost;
 use aether_services::clock::SystemClock;
+use aether_services::leaderboard::Definition;
 use aether_services::{
     GrpcCode, Services, ServicesExtensions, ServicesParts, ServicesSettings, account, http_client, session, webhook,
 };
@@ -106,6 +107,7 @@ pub(crate) async fn open(
         providers: platforms::providers(config),
         purchases: platforms::shops(config),
         storage: config.storage_quota(),
+        reserved_collections: config.storage.reserved_collections.iter().cloned().collect(),
     };
     let parts = ServicesParts { store, clock: Arc::new(SystemClock), tokens: Arc::clone(tokens), registry };
     let services = Services::open(parts, settings, extensions).await;
@@ -113,6 +115,15 @@ pub(crate) async fn open(
         GrpcCode::InvalidArgument => StartError::Config(error.to_string()),
         _ => StartError::Game(error.to_string()),
     })?))
+}
+
+/// Creates the leaderboards that the configuration opens to clients. Those of games exist already, and stay closed.
+pub(crate) async fn open_leaderboards(config: &Config, services: &Services) -> Result<(), StartError> {
+    for id in &config.api.open_leaderboards {
+        let created = services.leaderboards.create(Definition::new(id).open_to_clients()).await;
+        created.map_err(|error| StartError::Config(format!("api.open_leaderboards: {error}")))?;
+    }
+    Ok(())
 }
 
 fn allowed_networks(config: &Config) -> Result<Vec<http_client::Network>, StartError> {

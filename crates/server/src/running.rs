@@ -42,8 +42,10 @@ const ROOMS_END_TIME_MAX: Duration = Duration::from_secs(5);
 const ROOMS_STORE_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time for the last users of the store to drop it.
 const STORE_CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Open rooms that one address may have created on a public server. Players behind one router share an address.
+/// Running rooms that one address may have created or opened on a public server. Players behind one router share an address.
 const ROOMS_PER_ADDRESS_MAX: u32 = 16;
+/// Default of `rooms.stored_per_account_max` on a public server: far more than a player uses, and a small part of a disk.
+const STORED_PER_ACCOUNT_MAX: u32 = 32;
 /// Time between two checks of a certificate.
 const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// A generated certificate is replaced this long before it expires, so that a client that just fetched its hash can still
@@ -136,6 +138,7 @@ impl RunningServer {
         server.register_room_types(&config, &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&services).await?;
+        data::open_leaderboards(&config, &services).await?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         if let Err(error) = services.rooms.recover(&node).await {
             warn!(%error, "leases and visits of the previous run were not ended");
@@ -455,6 +458,11 @@ fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) 
         empty_time_max: Duration::from_secs(config.rooms.empty_seconds.into()),
         // On loopback every client has the same address.
         per_address_max: if config.is_public() { ROOMS_PER_ADDRESS_MAX } else { u32::MAX },
+        stored_per_account_max: match config.rooms.stored_per_account_max {
+            Some(set) => limit(set),
+            None if config.is_public() => STORED_PER_ACCOUNT_MAX,
+            None => u32::MAX,
+        },
         recordings,
         durable: durable_settings(config),
     }

@@ -138,6 +138,14 @@ impl Server {
         self
     }
 
+    /// Reserves a storage collection for server code and games. Clients may read the objects of their accounts in it, but
+    /// neither write nor delete any. A collection with results of a game belongs here.
+    #[must_use]
+    pub fn reserve_collection(mut self, collection: impl Into<String>) -> Server {
+        self.extensions.reserved_collections.insert(collection.into());
+        self
+    }
+
     /// Adds a handler for events that clients and server code report. It must be fast: the reporter waits for it.
     #[must_use]
     pub fn on_event(mut self, handler: impl Fn(&CallContext, &Event) + Send + Sync + 'static) -> Server {

@@ -21,6 +21,7 @@ use crate::wallet::Wallets;
 use crate::webhook::{self, Webhooks};
 use aether_metrics::Registry;
 use aether_store::Store;
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock, Weak};
 use uuid::Uuid;
 
@@ -53,6 +54,8 @@ pub struct ServicesSettings {
     pub purchases: purchase::Settings,
     /// Storage quota of one user.
     pub storage: Quota,
+    /// Storage collections that only server code may change, in addition to those of the program.
+    pub reserved_collections: BTreeSet<String>,
 }
 
 /// Extensions that the program adds to the services.
@@ -66,6 +69,8 @@ pub struct ServicesExtensions {
     pub match_types: MatchTypes,
     /// Handlers that receive reported events.
     pub event_handlers: Vec<Handler>,
+    /// Storage collections that only server code may change.
+    pub reserved_collections: BTreeSet<String>,
 }
 
 /// All services of a server. Server code calls them as well.
@@ -133,9 +138,11 @@ impl Services {
         let purchases = Purchases::open(store.clone(), Arc::clone(&clock), &http_client, settings.purchases)?;
         let boards = Arc::clone(&leaderboards);
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
+        let reserved = &settings.reserved_collections | &extensions.reserved_collections;
+        let storage = Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage);
         Ok(Services {
             accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
-            storage: Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage),
+            storage: storage.with_reserved(reserved),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
             wallets,
             purchases,

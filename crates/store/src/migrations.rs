@@ -26,6 +26,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 2, name: "rooms", sql: include_str!("../migrations/0002_rooms.sql") },
     Migration { version: 3, name: "storage_totals", sql: include_str!("../migrations/0003_storage_totals.sql") },
     Migration { version: 4, name: "outbox", sql: include_str!("../migrations/0004_outbox.sql") },
+    Migration { version: 5, name: "room_creators", sql: include_str!("../migrations/0005_room_creators.sql") },
 ];
 
 /// Table of the applied migrations.

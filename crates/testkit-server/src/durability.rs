@@ -48,7 +48,8 @@ impl ServerFolder {
     /// # Panics
     /// Panics if it does not listen.
     pub async fn serve(&self, program: &Path) -> Process {
-        Process::serve(program, &self.data_dir, &[&self.database, "log.filter=warn"]).await
+        Process::serve(program, &self.data_dir, &[&self.database, "log.filter=warn", "api.open_leaderboards=open"])
+            .await
     }
 }
 

@@ -429,6 +429,7 @@ mod tests {
             providers: Default::default(),
             purchases: Default::default(),
             storage: Default::default(),
+            reserved_collections: std::collections::BTreeSet::new(),
         };
         let clock = Arc::new(ManualClock::at(0)) as Arc<dyn WallClock>;
         let tokens = Arc::new(Tokens::new(ring, "aether"));

@@ -99,6 +99,7 @@ impl World {
             providers: account::provider::ProviderSettings::default(),
             purchases: purchase::Settings::default(),
             storage: storage::Quota::default(),
+            reserved_collections: std::collections::BTreeSet::new(),
         };
         let tokens = Arc::new(Tokens::new(ring, "aether"));
         let parts = ServicesParts { store, clock, tokens: Arc::clone(&tokens), registry: &registry };

@@ -81,6 +81,7 @@ impl World {
             providers: account::provider::ProviderSettings::default(),
             purchases: purchase::Settings::default(),
             storage: storage::Quota::default(),
+            reserved_collections: std::collections::BTreeSet::new(),
         };
         let clock = Arc::new(ManualClock::at(NOW));
         let parts = ServicesParts { store, clock, tokens: Arc::new(Tokens::new(ring, "aether")), registry: &registry };

@@ -3,10 +3,12 @@
 mod commands_page;
 mod durability;
 mod durable_rooms;
+mod forgery;
 mod lifecycle;
 mod logins;
 mod lost_database;
 mod outage;
 mod pages;
 mod private_files;
+mod stolen_resume;
 mod support;

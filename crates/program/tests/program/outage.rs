@@ -63,7 +63,7 @@ async fn check_outage(end: fn(&mut aether_testkit_postgres::Cluster)) {
     cluster.start().expect("the cluster is started");
     let folder = Folder::new();
     let url = format!("database.url={}", cluster.url());
-    let server = Process::serve(program(), &folder.0, &[&url, "log.filter=error"]).await;
+    let server = Process::serve(program(), &folder.0, &[&url, "log.filter=error", "api.open_leaderboards=open"]).await;
     let answers = Arc::new(Answers::default());
     let writers: Vec<JoinHandle<(String, u64, u64)>> =
         (0..CLIENTS).map(|_| tokio::spawn(write(server.http, Arc::clone(&answers)))).collect();
@@ -121,7 +121,7 @@ async fn write(server: SocketAddr, answers: Arc<Answers>) -> (String, u64, u64) 
         attempted += 1;
         let began = Instant::now();
         let write = json!({ "score": "1", "operator": 3 });
-        let answer = client.post("/v2/leaderboard/sandbox", &write).await.expect("the server answers");
+        let answer = client.post("/v2/leaderboard/open", &write).await.expect("the server answers");
         acknowledged += u64::from(answers.count(&answer, began.elapsed()));
         pause(&answer).await;
     }
@@ -154,7 +154,7 @@ async fn pause(answer: &aether_testkit_server::HttpAnswer) {
 
 async fn score(server: SocketAddr, device: &str) -> u64 {
     let mut client = ApiClient::sign_in(server, device).await.expect("the server runs");
-    let path = format!("/v2/leaderboard/sandbox?owner_ids={}", client.user);
+    let path = format!("/v2/leaderboard/open?owner_ids={}", client.user);
     let list = client.get(&path).await.expect("the server answers").json();
     list["owner_records"][0]["score"].as_str().map_or(0, |score| score.parse().expect("a score is a number"))
 }

@@ -53,7 +53,7 @@ configuration! {
             database: Database,
             /// The client API: accounts, storage, leaderboards.
             api: Api,
-            /// Quotas of storage objects.
+            /// Quotas of storage objects, and reserved collections.
             storage: Storage,
             /// HTTP requests that the server sends: webhooks, identity providers and shops.
             outgoing: Outgoing,
@@ -194,6 +194,9 @@ section! {
         away_seconds: u32 = 3600, within 0..=604800;
         /// A durable room in which nothing was stored for this many days is deleted.
         unused_days: u32 = 90, within 1..=36500;
+        /// Maximum number of stored durable rooms that one account has created; 0 means no limit. Deleted rooms do not count.
+        /// Default: 32 on a public server, no limit on loopback.
+        stored_per_account_max: Option<usize> = None;
     }
 }
 
@@ -230,6 +233,10 @@ section! {
         logins_per_second: Option<u32> = None;
         /// Burst of `logins_per_second`: requests that may arrive at once after a pause.
         logins_burst: u32 = 100, within 1..=100000;
+        /// Leaderboards that clients may write to, by id. Each is created at the start if it is missing: best scores,
+        /// highest first. Nothing verifies the scores that clients submit, so use it for tests, and where scores do not
+        /// matter. Leaderboards of games are written by the games.
+        open_leaderboards: Vec<String> = Vec::new();
     }
 }
 

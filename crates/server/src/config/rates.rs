@@ -27,13 +27,16 @@ section! {
 }
 
 section! {
-    /// Quotas of storage objects.
+    /// Quotas of storage objects, and reserved collections.
     pub struct Storage {
         /// Maximum number of a user's objects; 0 means no limit. Default: 10,000 on a public server, no limit on loopback.
         objects_per_user_max: Option<u64> = None;
         /// Maximum total size of the values of a user's objects, in bytes; 0 means no limit. Default: 67,108,864 (64 MiB) on
         /// a public server, no limit on loopback.
         bytes_per_user_max: Option<u64> = None;
+        /// Collections that only the server and its games may change, in addition to those that the games reserve. Clients
+        /// may read their objects. Case matters.
+        reserved_collections: Vec<String> = Vec::new();
     }
 }
 
@@ -160,7 +163,8 @@ mod tests {
         config.rate_mut("expensive").per_second = Some(0);
         config.rate_mut("read").per_second = Some(7);
         *config.rate_mut("write_storage_objects") = OperationRate { per_second: Some(3), burst: Some(9) };
-        config.storage = Storage { objects_per_user_max: Some(0), bytes_per_user_max: Some(5) };
+        config.storage =
+            Storage { objects_per_user_max: Some(0), bytes_per_user_max: Some(5), ..config.storage.clone() };
         for config in [config.clone(), Config { http: Config::default().http, ..config }] {
             let rates = config.rates();
             assert_eq!(rates.presets[0], Some(RateLimit { per_second: 7, burst: 7 }));

@@ -113,7 +113,7 @@ impl Accounts {
             Ok(user)
         };
         let user = self.store.write(operation).await?;
-        self.lockout.succeeded(user);
+        self.lockout.clear(user);
         Ok(())
     }
 

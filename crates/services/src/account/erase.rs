@@ -20,6 +20,7 @@ const OWNED: [(&str, &str); 6] = [
     ("leaderboard_records", "owner_id"),
     ("room_players", "user_id"),
     ("room_visits", "user_id"),
+    ("room_creators", "user_id"),
 ];
 
 /// Tables whose rows stay without an owner, because another account must not use the purchase again. The shop's answer

@@ -65,7 +65,7 @@ const ACCOUNT: Section = Section {
 };
 
 /// All other tables. Codes are omitted: they are hashes of what was sent to the user.
-const SECTIONS: [Section; 12] = [
+const SECTIONS: [Section; 13] = [
     Section {
         table: "user_devices",
         owner: "user_id",
@@ -127,6 +127,7 @@ const SECTIONS: [Section; 12] = [
             ("reason", Text),
         ],
     },
+    Section { table: "room_creators", owner: "user_id", order: "room", columns: &[("room", Text)] },
     Section {
         table: "storage_objects",
         owner: "user_id",

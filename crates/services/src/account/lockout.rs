@@ -1,4 +1,8 @@
 //! Limits failed sign-ins and code requests by account and address. Held in bounded memory.
+//!
+//! Guesses are limited by the pair of account and address first, so that a stranger's guesses do not lock the owner out.
+//! An address with many failures is locked for all accounts, and an account with very many failures for all addresses
+//! that it has not signed in from. Every attempt is counted before its password is hashed.
 
 use crate::error::{GrpcCode, ServiceError};
 use std::collections::HashMap;
@@ -7,9 +11,14 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use uuid::Uuid;
 
-/// Failures of an account per period, after which it is locked for the rest of the period.
-const ACCOUNT_FAILURES_MAX: usize = 5;
-const ACCOUNT_PERIOD_MS: i64 = 60_000;
+/// Failures of an account from one address per period, after which the address is locked out of the account for the rest
+/// of the period.
+const PAIR_FAILURES_MAX: usize = 5;
+const PAIR_PERIOD_MS: i64 = 60_000;
+/// Failures of an account from all addresses per period. Reaching it takes several addresses; then only addresses that the
+/// account has signed in from may try. It bounds guesses with many addresses to 720 a day.
+const ACCOUNT_FAILURES_MAX: usize = 30;
+const ACCOUNT_PERIOD_MS: i64 = 3_600_000;
 /// Failures of an address per period: enough for a household, too few to guess passwords.
 const ADDRESS_FAILURES_MAX: usize = 10;
 const ADDRESS_PERIOD_MS: i64 = 600_000;
@@ -23,11 +32,18 @@ const CODES_PERIOD_MS: i64 = 600_000;
 /// failure for each.
 const HALF_MAX: usize = 65_536;
 
-const ACCOUNT_LOCKED: ServiceError = ServiceError::new(
+const PAIR_LOCKED: ServiceError = ServiceError::new(
     GrpcCode::ResourceExhausted,
     "Too many failed attempts to sign in to this account. Try again in a minute.",
 )
 .retry_after(60);
+/// Error for an account that is locked for addresses that it has not signed in from.
+pub(super) const ACCOUNT_LOCKED: ServiceError = ServiceError::new(
+    GrpcCode::ResourceExhausted,
+    "Too many failed attempts to sign in to this account. Sign in with a linked device or from a network that you used \
+     before, reset the password, or try again in an hour.",
+)
+.retry_after(3_600);
 const ADDRESS_LOCKED: ServiceError = ServiceError::new(
     GrpcCode::ResourceExhausted,
     "Too many failed attempts to sign in from this address. Try again in ten minutes.",
@@ -41,15 +57,43 @@ const CODES_LOCKED: ServiceError = ServiceError::new(
 
 /// Counts failures and code requests.
 pub(super) struct Lockout {
+    pairs: Window<(Uuid, IpAddr)>,
     accounts: Window<Uuid>,
     addresses: Window<IpAddr>,
     account_codes: Window<Uuid>,
     address_codes: Window<IpAddr>,
 }
 
+/// Attempt to sign in with a password.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub account: Uuid,
+    /// Address of the client; none for server code.
+    pub address: Option<IpAddr>,
+    /// Time, in milliseconds since 1970.
+    pub at: i64,
+}
+
+/// Admission of a counted attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// Any client may make it.
+    Anyone,
+    /// The account has too many failures: only an address that it has signed in from may make it.
+    KnownAddress,
+}
+
+impl Attempt {
+    /// Returns the key of the pair. Server code counts as one address.
+    fn pair(&self) -> (Uuid, IpAddr) {
+        (self.account, self.address.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), network_of))
+    }
+}
+
 impl Lockout {
     pub fn new() -> Lockout {
         Lockout {
+            pairs: Window::new(PAIR_FAILURES_MAX, PAIR_PERIOD_MS),
             accounts: Window::new(ACCOUNT_FAILURES_MAX, ACCOUNT_PERIOD_MS),
             addresses: Window::new(ADDRESS_FAILURES_MAX, ADDRESS_PERIOD_MS),
             account_codes: Window::new(ACCOUNT_CODES_MAX, CODES_PERIOD_MS),
@@ -65,27 +109,42 @@ impl Lockout {
         }
     }
 
-    /// Counts an attempt on an account as failed before it is made, so that concurrent attempts cannot bypass the
-    /// limit. Rejects it if there were too many.
-    pub fn begin(&self, account: Uuid, now: i64) -> Result<(), ServiceError> {
-        if self.accounts.add(account, now) { Ok(()) } else { Err(ACCOUNT_LOCKED) }
+    /// Counts an attempt as failed before it is made, so that concurrent attempts cannot bypass a limit. Rejects it if
+    /// there were too many of its address, or of its address on the account.
+    pub fn begin(&self, attempt: &Attempt) -> Result<Admission, ServiceError> {
+        let network = attempt.address.map(network_of);
+        if network.is_some_and(|network| !self.addresses.add(network, attempt.at)) {
+            return Err(ADDRESS_LOCKED);
+        }
+        if !self.pairs.add(attempt.pair(), attempt.at) {
+            network.inspect(|network| self.addresses.remove(*network, attempt.at));
+            return Err(PAIR_LOCKED);
+        }
+        Ok(if self.accounts.add(attempt.account, attempt.at) { Admission::Anyone } else { Admission::KnownAddress })
     }
 
-    /// Clears the failures of an account after a success.
-    pub fn succeeded(&self, account: Uuid) {
-        self.accounts.clear(account);
+    /// Clears the failures of the address on the account after a success. Failures from other addresses stay.
+    pub fn succeeded(&self, attempt: &Attempt, admission: Admission) {
+        self.cancel(attempt, admission);
+        self.pairs.clear(attempt.pair());
     }
 
     /// Uncounts an attempt that was not made.
-    pub fn cancel(&self, account: Uuid, now: i64) {
-        self.accounts.remove(account, now);
+    pub fn cancel(&self, attempt: &Attempt, admission: Admission) {
+        if let Some(address) = attempt.address {
+            self.addresses.remove(network_of(address), attempt.at);
+        }
+        self.pairs.remove(attempt.pair(), attempt.at);
+        // Otherwise the account was full, and it was not counted there.
+        if admission == Admission::Anyone {
+            self.accounts.remove(attempt.account, attempt.at);
+        }
     }
 
-    /// Counts a failure of an address.
-    pub fn failed(&self, address: Option<IpAddr>, now: i64) {
-        if let Some(address) = address {
-            self.addresses.add(network_of(address), now);
-        }
+    /// Clears all failures of an account, after its owner has chosen a new password.
+    pub fn clear(&self, account: Uuid) {
+        self.accounts.clear(account);
+        self.pairs.clear_all(|(of, _)| *of == account);
     }
 
     /// Counts a code request of an address. Rejects it if there were too many.
@@ -135,6 +194,14 @@ impl<K: Hash + Eq + Copy> Window<K> {
         self.with(key, i64::MAX, Vec::clear);
     }
 
+    /// Clears the events of all keys that pass a test. It visits every key.
+    fn clear_all(&self, is_meant: impl Fn(&K) -> bool) {
+        let mut halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+        for half in &mut *halves {
+            half.retain(|key, _| !is_meant(key));
+        }
+    }
+
     /// Uncounts an event.
     fn remove(&self, key: K, at: i64) {
         self.with(key, at, |times| {
@@ -161,7 +228,7 @@ impl<K: Hash + Eq + Copy> Window<K> {
 }
 
 /// Returns the network of an address. A client usually has a whole /64 of IPv6.
-fn network_of(address: IpAddr) -> IpAddr {
+pub(super) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
@@ -172,37 +239,64 @@ fn network_of(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
+    fn attempt(account: u128, address: &str, at: i64) -> Attempt {
+        Attempt { account: Uuid::from_u128(account), address: address.parse().ok(), at }
+    }
+
     #[test]
-    fn an_account_is_locked_for_a_minute_after_five_failures() {
-        let (lockout, account) = (Lockout::new(), Uuid::from_u128(1));
-        for attempt in 0..5 {
-            assert_eq!(lockout.begin(account, attempt * 1_000), Ok(()));
+    fn five_failures_lock_an_address_out_of_an_account_for_a_minute() {
+        let lockout = Lockout::new();
+        for number in 0..5 {
+            assert_eq!(lockout.begin(&attempt(1, "203.0.113.1", number * 1_000)), Ok(Admission::Anyone));
         }
-        assert_eq!(lockout.begin(account, 5_000), Err(ACCOUNT_LOCKED));
-        assert_eq!(lockout.begin(Uuid::from_u128(2), 5_000), Ok(()), "other accounts are not affected");
-        assert_eq!(lockout.begin(account, 59_999), Err(ACCOUNT_LOCKED));
-        assert_eq!(lockout.begin(account, 60_000), Ok(()), "the first failure is a minute ago");
-        assert_eq!(lockout.begin(account, 60_000), Err(ACCOUNT_LOCKED), "the second failure is not");
+        assert_eq!(lockout.begin(&attempt(1, "203.0.113.1", 5_000)), Err(PAIR_LOCKED));
+        assert_eq!(lockout.begin(&attempt(2, "203.0.113.1", 5_000)), Ok(Admission::Anyone), "another account");
+        assert_eq!(lockout.begin(&attempt(1, "203.0.113.2", 5_000)), Ok(Admission::Anyone), "another address");
+        assert_eq!(lockout.begin(&attempt(1, "203.0.113.1", 59_999)), Err(PAIR_LOCKED));
+        assert_eq!(
+            lockout.begin(&attempt(1, "203.0.113.1", 60_000)),
+            Ok(Admission::Anyone),
+            "the first is a minute ago"
+        );
+        assert_eq!(lockout.begin(&attempt(1, "203.0.113.1", 60_000)), Err(PAIR_LOCKED), "the second is not");
+    }
+
+    #[test]
+    fn thirty_failures_limit_an_account_to_known_addresses_for_an_hour() {
+        let lockout = Lockout::new();
+        for number in 0..30 {
+            let address = format!("198.51.100.{}", number / 5);
+            assert_eq!(lockout.begin(&attempt(1, &address, number)), Ok(Admission::Anyone));
+        }
+        assert_eq!(lockout.begin(&attempt(1, "203.0.113.1", 100)), Ok(Admission::KnownAddress));
+        lockout.succeeded(&attempt(1, "203.0.113.1", 100), Admission::KnownAddress);
+        assert_eq!(lockout.begin(&attempt(1, "203.0.113.2", 200)), Ok(Admission::KnownAddress), "failures stay");
+        assert_eq!(lockout.begin(&attempt(1, "203.0.113.3", 3_600_000)), Ok(Admission::Anyone));
+        lockout.clear(Uuid::from_u128(1));
+        assert_eq!(lockout.begin(&attempt(1, "198.51.100.0", 3_600_000)), Ok(Admission::Anyone));
     }
 
     #[test]
     fn successes_and_canceled_attempts_do_not_count() {
-        let (lockout, account) = (Lockout::new(), Uuid::from_u128(1));
-        for attempt in 0..100 {
-            assert_eq!(lockout.begin(account, attempt), Ok(()));
-            lockout.cancel(account, attempt);
+        let lockout = Lockout::new();
+        for at in 0..100 {
+            let attempt = attempt(1, "203.0.113.1", at);
+            assert_eq!(lockout.begin(&attempt), Ok(Admission::Anyone));
+            lockout.cancel(&attempt, Admission::Anyone);
         }
-        for _ in 0..3 {
-            (0..4).for_each(|_| lockout.begin(account, 1_000).expect("these are few"));
-            lockout.succeeded(account);
+        for at in 0..100 {
+            let attempt = attempt(2, "203.0.113.1", at);
+            assert_eq!(lockout.begin(&attempt), Ok(Admission::Anyone));
+            lockout.succeeded(&attempt, Admission::Anyone);
         }
     }
 
     #[test]
     fn an_address_is_locked_with_its_network_after_ten_failures() {
         let lockout = Lockout::new();
+        (0..10).for_each(|account| assert!(lockout.begin(&attempt(account, "2001:db8::1", 0)).is_ok()));
+        assert_eq!(lockout.begin(&attempt(99, "2001:db8::2", 599_999)), Err(ADDRESS_LOCKED));
         let address = |text: &str| Some(text.parse().expect("it is an address"));
-        (0..10).for_each(|_| lockout.failed(address("2001:db8::1"), 0));
         assert_eq!(lockout.check_address(address("2001:db8::2"), 599_999), Err(ADDRESS_LOCKED));
         assert_eq!(lockout.check_address(address("2001:db8:0:1::1"), 0), Ok(()));
         assert_eq!(lockout.check_address(address("2001:db8::2"), 600_000), Ok(()));

@@ -1,5 +1,6 @@
 //! Sign-in: finds the account of an identity, or creates it.
 
+use super::lockout::{ACCOUNT_LOCKED, Admission, Attempt, network_of};
 use super::login_identity::{FoundAccount, LoginIdentity};
 use super::provider::{ExternalIdentity, ProviderProof};
 use super::{Accounts, BANNED, NOT_FOUND, USERNAME_TAKEN, fields};
@@ -13,6 +14,9 @@ use uuid::Uuid;
 
 /// Maximum attempts of a sign-in that loses a race. Two suffice, unless generated names collide repeatedly.
 const ATTEMPTS_MAX: usize = 5;
+
+/// Sessions of an account whose addresses count as known: its latest ones.
+const KNOWN_SESSIONS: u32 = 100;
 
 const INVALID_CREDENTIALS: ServiceError = ServiceError::new(GrpcCode::Unauthenticated, "Invalid credentials.");
 const CONFLICT: ServiceError =
@@ -216,25 +220,46 @@ impl Accounts {
         address: Option<IpAddr>,
     ) -> Result<SignedIn, ServiceError> {
         fields::check_password(&password)?;
-        let now = self.clock.now_ms();
-        self.lockout.check_address(address, now)?;
         let account = found.as_ref().map_or_else(|| placeholder_account(identity), |found| found.user);
-        self.lockout.begin(account, now)?;
+        let attempt = Attempt { account, address, at: self.clock.now_ms() };
+        let admission = self.admit_attempt(&attempt).await?;
         let stored_hash = found.as_ref().and_then(|found| found.password.clone());
         match (self.passwords.verify(password, stored_hash).await, found) {
             (Ok(true), Some(found)) => {
-                self.lockout.succeeded(account);
+                self.lockout.succeeded(&attempt, admission);
                 admit(found)
             }
-            (Ok(_), _) => {
-                self.lockout.failed(address, now);
-                Err(INVALID_CREDENTIALS)
-            }
+            (Ok(_), _) => Err(INVALID_CREDENTIALS),
             (Err(error), _) => {
-                self.lockout.cancel(account, now);
+                self.lockout.cancel(&attempt, admission);
                 Err(error)
             }
         }
+    }
+
+    /// Counts an attempt before it is made, and rejects it if there were too many.
+    async fn admit_attempt(&self, attempt: &Attempt) -> Result<Admission, ServiceError> {
+        let admission = self.lockout.begin(attempt)?;
+        if admission == Admission::Anyone {
+            return Ok(admission);
+        }
+        let known = self.has_signed_in_from(attempt).await;
+        if !matches!(known, Ok(true)) {
+            self.lockout.cancel(attempt, admission);
+        }
+        if known? { Ok(admission) } else { Err(ACCOUNT_LOCKED) }
+    }
+
+    /// Returns true if one of the account's last sessions was started from the network of the attempt.
+    async fn has_signed_in_from(&self, attempt: &Attempt) -> Result<bool, ServiceError> {
+        let Attempt { account, address, .. } = *attempt;
+        let Some(network) = address.map(network_of) else { return Ok(false) };
+        let select = "SELECT address FROM sessions WHERE user_id = ?1 ORDER BY created_at DESC LIMIT ?2";
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let known = transaction.rows(select, values![account, KNOWN_SESSIONS], |row| row.get::<String>(0))?;
+            Ok(known.iter().filter_map(|address| address.parse().ok()).any(|address| network_of(address) == network))
+        };
+        self.store.read(operation).await
     }
 
     async fn find(&self, identity: &LoginIdentity) -> Result<Option<FoundAccount>, ServiceError> {

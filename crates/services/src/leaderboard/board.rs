@@ -31,7 +31,7 @@ pub enum Operator {
 pub struct Definition {
     /// Id.
     pub id: String,
-    /// True if only server code may write.
+    /// True if only server code may write. False lets every client submit any score as its own.
     pub authoritative: bool,
     /// Order of scores.
     pub order: RankOrder,
@@ -72,17 +72,24 @@ struct Span {
 const NEVER: i64 = 0;
 
 impl Definition {
-    /// Creates a board of best scores, highest first, without resets.
+    /// Creates a board of best scores, highest first, without resets, to which only server code may write.
     #[must_use]
     pub fn new(id: impl Into<String>) -> Definition {
         Definition {
             id: id.into(),
-            authoritative: false,
+            authoritative: true,
             order: RankOrder::Descending,
             operator: Operator::Best,
             reset_schedule: String::new(),
             metadata: "{}".to_owned(),
         }
+    }
+
+    /// Lets clients submit scores of their own accounts. Nothing verifies these scores.
+    #[must_use]
+    pub fn open_to_clients(mut self) -> Definition {
+        self.authoritative = false;
+        self
     }
 
     /// Validates the definition.

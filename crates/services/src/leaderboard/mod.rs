@@ -111,12 +111,22 @@ impl Leaderboards {
     }
 
     /// Creates a board. Returns an existing board with the same id and the same definition; fails with
-    /// [`GrpcCode::AlreadyExists`] if the definition differs.
+    /// [`GrpcCode::AlreadyExists`] if the definition differs. An existing board that is open to clients becomes
+    /// authoritative if the definition differs only in that; its records stay.
     pub async fn create(&self, definition: Definition) -> Result<Arc<Board>, ServiceError> {
         definition.check()?;
         let _turn = self.board_changes.lock().await;
         if let Ok(board) = self.board(&definition.id) {
-            return if is_same(&board.definition, &definition) { Ok(board) } else { Err(other_settings(&board)) };
+            if is_same(&board.definition, &definition) {
+                return Ok(board);
+            }
+            let is_open = !board.definition.authoritative;
+            let closed = Definition { authoritative: true, ..board.definition.clone() };
+            return if is_open && is_same(&closed, &definition) {
+                self.close_to_clients(&board).await
+            } else {
+                Err(other_settings(&board))
+            };
         }
         let now_ms = self.clock.now_ms();
         let board = Board::new(definition, now_ms, now_ms.div_euclid(1_000))?;
@@ -181,6 +191,18 @@ impl Leaderboards {
         let last = page.last().filter(|_| rest.next().is_some());
         let cursor = last.map(|last| cursor::encode(&BoardCursor { after: last.definition.id.clone() }));
         Ok(BoardList { boards: page, cursor: cursor.unwrap_or_default() })
+    }
+
+    /// Makes a board authoritative. It is read anew, and holders of the open board are cut off.
+    async fn close_to_clients(&self, board: &Arc<Board>) -> Result<Arc<Board>, ServiceError> {
+        let id = board.definition.id.clone();
+        let sql = format!("UPDATE leaderboards SET authoritative = TRUE WHERE id = ?1 RETURNING {COLUMNS}");
+        let closed = self.store.write(move |transaction| transaction.row(&sql, values![&id], Board::read));
+        let closed = closed.await.map_err(|error: StoreError| ServiceError::from(error))?;
+        let closed = Arc::new(closed.ok_or(BOARD_NOT_FOUND)?);
+        self.periods.forget(board);
+        self.boards_mut(|boards| boards.insert(closed.definition.id.clone(), Arc::clone(&closed)));
+        Ok(closed)
     }
 
     async fn delete_rows(&self, board_id: &str) -> Result<(), ServiceError> {

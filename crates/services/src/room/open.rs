@@ -3,6 +3,7 @@
 use super::{LEASE_MS, MemberIdentity, RoomLease, Rooms, now, out_of_range};
 use crate::error::{GrpcCode, ServiceError};
 use aether_store::{StoreError, Transaction, values};
+use uuid::Uuid;
 
 /// Maximum number of candidates when any room of a type will do.
 const CANDIDATES: i64 = 16;
@@ -13,6 +14,21 @@ const JOURNAL_MAX: i64 = 100_000;
 pub const LEASE_HELD: ServiceError =
     ServiceError::new(GrpcCode::Unavailable, "Another server holds the lease of the room. Try again in a few seconds.");
 const CODE_TAKEN: ServiceError = ServiceError::new(GrpcCode::AlreadyExists, "A room with this code already exists.");
+
+/// Error for an account that has created too many stored rooms.
+pub const ROOMS_STORED_MAX_REACHED: ServiceError = ServiceError::new(
+    GrpcCode::FailedPrecondition,
+    "Your account has reached its limit of stored rooms. Join an existing room, or wait until unused rooms are deleted.",
+);
+
+/// Account that creates a durable room, and its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoomCreator {
+    /// Account or guest.
+    pub user: Uuid,
+    /// Maximum number of stored rooms that it may have created.
+    pub rooms_max: u32,
+}
 
 /// Description of a durable room.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,10 +82,19 @@ pub struct OpenedRoom {
 }
 
 impl Rooms {
-    /// Stores a new room, and takes its lease.
-    pub async fn create(&self, node: &str, room: NewRoom) -> Result<RoomLease, ServiceError> {
+    /// Stores a new room, and takes its lease. Fails with [`ROOMS_STORED_MAX_REACHED`] if its creator has too many. A
+    /// room without a creator is one of the server.
+    pub async fn create(
+        &self,
+        node: &str,
+        room: NewRoom,
+        creator: Option<RoomCreator>,
+    ) -> Result<RoomLease, ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
+            if let Some(creator) = creator {
+                check_creator(transaction, creator)?;
+            }
             let insert = format!(
                 "INSERT INTO rooms
                     (id, code, room_type, wanted_label, label, created_at, updated_at, node, epoch, lease_until)
@@ -78,10 +103,16 @@ impl Rooms {
             );
             let NewRoom { id, code, room_type, wanted_label } = &room;
             let parameters = values![id, code, room_type, wanted_label, at, &node, LEASE_MS];
-            match transaction.execute(&insert, parameters)? {
-                1 => Ok(RoomLease { room: id.clone(), epoch: 1 }),
-                _ => Err(CODE_TAKEN),
+            if transaction.execute(&insert, parameters)? != 1 {
+                return Err(CODE_TAKEN);
             }
+            if let Some(RoomCreator { user, .. }) = creator {
+                // An account that was erased meanwhile leaves no trace.
+                let insert = "INSERT INTO room_creators (room, user_id)
+                    SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM erasures WHERE user_id = ?2)";
+                transaction.execute(insert, values![id, user])?;
+            }
+            Ok(RoomLease { room: id.clone(), epoch: 1 })
         };
         self.store.write(operation).await
     }
@@ -192,4 +223,19 @@ fn read(transaction: &mut Transaction<'_>, (lease, room): (RoomLease, NewRoom)) 
     let applied = u64::try_from(applied).map_err(|_| out_of_range("applied"))?;
     let last_player = u32::try_from(last_player).map_err(|_| out_of_range("last_player"))?;
     Ok(OpenedRoom { lease, room, state, applied, last_player, members, journal })
+}
+
+/// Rejects a creator with too many stored rooms. Reads at most as many rows as the limit.
+fn check_creator(transaction: &mut Transaction<'_>, creator: RoomCreator) -> Result<(), ServiceError> {
+    let RoomCreator { user, rooms_max } = creator;
+    // Locks the account, so that concurrent creations are counted one after the other. A guest has no row to lock: on
+    // PostgreSQL, as many creations as it has connections may pass at once.
+    let lock = format!("SELECT 1 FROM users WHERE id = ?1{}", transaction.for_update());
+    transaction.row(&lock, values![user], |_| Ok(()))?;
+    let count = "SELECT count(*) FROM (SELECT 1 FROM room_creators WHERE user_id = ?1 LIMIT ?2) AS counted";
+    let count = transaction.row(count, values![user, i64::from(rooms_max)], |row| row.get::<i64>(0))?;
+    match count.unwrap_or(0) < i64::from(rooms_max) {
+        true => Ok(()),
+        false => Err(ROOMS_STORED_MAX_REACHED),
+    }
 }

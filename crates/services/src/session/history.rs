@@ -1,5 +1,6 @@
 //! History of sessions: buffered in memory and written in batches, because no request waits for it.
 
+use super::tokens::VALID_SECONDS_MAX;
 use super::{NewSession, Sessions};
 use crate::account::for_presence;
 use crate::error::ServiceError;
@@ -58,6 +59,15 @@ pub struct SessionRecord {
 #[derive(Default)]
 pub(super) struct History {
     pending: Mutex<Pending>,
+    /// Revocations that are in effect and not stored yet, by session. Nothing is dropped from here before it is stored.
+    revocations: Mutex<HashMap<Uuid, PendingRevocation>>,
+}
+
+/// Revocation that is not stored yet.
+#[derive(Clone, Copy)]
+pub(super) struct PendingRevocation {
+    pub user: Uuid,
+    pub reason: &'static str,
 }
 
 #[derive(Default)]
@@ -107,6 +117,18 @@ impl History {
         }
     }
 
+    pub fn note_revocation(&self, session: Uuid, revocation: PendingRevocation) {
+        self.revocations().insert(session, revocation);
+    }
+
+    pub fn revocation_is_stored(&self, session: Uuid) {
+        self.revocations().remove(&session);
+    }
+
+    fn revocations(&self) -> MutexGuard<'_, HashMap<Uuid, PendingRevocation>> {
+        self.revocations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn pending(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -118,8 +140,14 @@ impl Sessions {
         self.history.note_seen(session, state, self.clock.now_ms());
     }
 
-    /// Writes buffered records. Call it every second.
+    /// Writes buffered records, and revocations that could not be stored at once. Call it every second.
     pub async fn flush(&self) -> Result<(), ServiceError> {
+        let revocations: Vec<_> =
+            self.history.revocations().iter().map(|(session, revocation)| (*session, *revocation)).collect();
+        for (session, PendingRevocation { user, reason }) in revocations {
+            self.revoke(session, user, reason).await?;
+            self.history.revocation_is_stored(session);
+        }
         let pending = std::mem::take(&mut *self.history.pending());
         if pending.starts.is_empty() && pending.seen.is_empty() {
             return Ok(());
@@ -167,7 +195,11 @@ impl Sessions {
     }
 
     /// Deletes sessions that expired before a time. Returns their number.
+    ///
+    /// A session stays until no token of it can be valid, also if the lifetime of tokens was longer before. Otherwise a
+    /// used refresh token could be used again.
     pub async fn prune(&self, expired_before: i64) -> Result<u64, ServiceError> {
+        let expired_before = expired_before.min(self.clock.now_ms().saturating_sub_unsigned(VALID_SECONDS_MAX * 1_000));
         let delete = "DELETE FROM sessions WHERE expires_at < ?1";
         let operation =
             move |transaction: &mut Transaction<'_>| Ok(transaction.execute(delete, values![expired_before])?);

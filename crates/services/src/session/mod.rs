@@ -18,7 +18,7 @@ use crate::caller::UserIdentity;
 use crate::clock::{WallClock, new_id};
 use crate::error::{GrpcCode, ServiceError, TOKEN_INVALID};
 use aether_store::{Store, StoreError, Transaction, values};
-use history::History;
+use history::{History, PendingRevocation};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -157,10 +157,11 @@ impl Sessions {
         Ok(())
     }
 
-    /// Revokes a session.
+    /// Revokes a session. The revocation is stored as long as any token of the session could be valid, also one that was
+    /// issued under other settings.
     pub async fn revoke(&self, session: Uuid, user: Uuid, reason: &'static str) -> Result<(), ServiceError> {
         let now = self.clock.now_ms();
-        let expires_at = now + i64::from(self.settings.refresh_seconds) * 1_000;
+        let expires_at = now.saturating_add_unsigned(VALID_SECONDS_MAX * 1_000);
         let revocations = Arc::clone(&self.revocations);
         let operation = move |transaction: &mut Transaction<'_>| {
             end_session(transaction, (session, user), now, expires_at, reason)?;
@@ -171,10 +172,21 @@ impl Sessions {
         self.store.write(operation).await
     }
 
+    /// Revokes a session at once, even if the database does not answer: [`Sessions::flush`] then stores the revocation
+    /// later. An error says that it is not stored yet.
+    pub async fn revoke_at_once(&self, session: Uuid, user: Uuid, reason: &'static str) -> Result<(), ServiceError> {
+        let forget_at = self.clock.now_seconds().saturating_add_unsigned(VALID_SECONDS_MAX);
+        self.history.note_revocation(session, PendingRevocation { user, reason });
+        self.revocations.end_session(session, forget_at);
+        self.revoke(session, user, reason).await?;
+        self.history.revocation_is_stored(session);
+        Ok(())
+    }
+
     /// Revokes all current sessions of a user.
     pub async fn revoke_user(&self, user: Uuid, reason: &'static str) -> Result<(), ServiceError> {
         let now = self.clock.now_ms();
-        let forget_at = now / 1_000 + i64::from(self.settings.refresh_seconds);
+        let forget_at = (now / 1_000).saturating_add_unsigned(VALID_SECONDS_MAX);
         let revocations = Arc::clone(&self.revocations);
         let operation = move |transaction: &mut Transaction<'_>| {
             end_sessions_of(transaction, user, now, reason)?;
@@ -210,8 +222,9 @@ impl Sessions {
         let (sessions, users, erased) = self
             .store
             .read(move |transaction| {
-                let ended = "SELECT id, expires_at FROM sessions WHERE revoked_at IS NOT NULL AND expires_at > ?1";
-                let sessions = transaction.rows(ended, values![now], |row| Ok((row.get(0)?, row.get::<i64>(1)?)))?;
+                let ended = "SELECT id, revoked_at FROM sessions
+                    WHERE revoked_at IS NOT NULL AND expires_at > ?1 AND revoked_at > ?1";
+                let sessions = transaction.rows(ended, values![oldest], |row| Ok((row.get(0)?, row.get::<i64>(1)?)))?;
                 let users = "SELECT id, sessions_valid_from FROM users WHERE sessions_valid_from > 0
                     AND sessions_valid_from > ?1";
                 let users = transaction.rows(users, values![oldest], |row| Ok((row.get(0)?, row.get::<i64>(1)?)))?;
@@ -220,8 +233,9 @@ impl Sessions {
                 Ok::<_, StoreError>((sessions, users, erased))
             })
             .await?;
-        for (session, expires_at) in sessions {
-            self.revocations.end_session(session, expires_at / 1_000);
+        for (session, revoked_at) in sessions {
+            let forget_at = (revoked_at / 1_000).saturating_add_unsigned(VALID_SECONDS_MAX);
+            self.revocations.end_session(session, forget_at);
         }
         for (user, valid_from) in users {
             let valid_from = valid_from / 1_000;

@@ -4,7 +4,7 @@
 //! token with an old count was used before: by a client that lost the answer, within a few seconds; or by a thief. In
 //! the second case the two cannot be told apart, so the session ends for both.
 
-use super::tokens::{Claims, TokenKind};
+use super::tokens::{Claims, TokenKind, VALID_SECONDS_MAX};
 use super::{Sessions, TokenPair, check_variables, end_session, identity_of};
 use crate::account::for_presence;
 use crate::caller::UserIdentity;
@@ -73,9 +73,10 @@ impl Sessions {
                 return Ok(Outcome::Renewed { username, generation: next as u64 });
             }
             let key = (identity.session, identity.user);
-            end_session(transaction, key, now, expires_at, "a refresh token was used twice")?;
+            let forget_at = now.saturating_add_unsigned(VALID_SECONDS_MAX * 1_000);
+            end_session(transaction, key, now, forget_at, "a refresh token was used twice")?;
             let (revocations, session) = (Arc::clone(&revocations), identity.session);
-            transaction.after_commit(move || revocations.end_session(session, expires_at / 1_000));
+            transaction.after_commit(move || revocations.end_session(session, forget_at / 1_000));
             Ok(Outcome::UsedTwice)
         };
         self.store.write(operation).await

@@ -2,7 +2,7 @@
 //!
 //! An object is identified by its collection, its key and its owner. Its permissions apply to calls on behalf of users;
 //! server code bypasses them. Every object has a version, on which a write can be made conditional. A batch is applied
-//! in one transaction, all or nothing.
+//! in one transaction, all or nothing. A reserved collection is changed by server code only.
 
 mod delete;
 pub(crate) mod json;
@@ -26,9 +26,10 @@ pub(crate) use write::Checked as CheckedWrite;
 
 use crate::caller::Caller;
 use crate::clock::WallClock;
-use crate::error::{ServiceError, TOKEN_REQUIRED};
+use crate::error::{GrpcCode, ServiceError, TOKEN_REQUIRED};
 use aether_store::{Store, Transaction};
 use read::Listing;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -41,6 +42,8 @@ pub struct Storage {
     store: Store,
     clock: Arc<dyn WallClock>,
     quota: Quota,
+    /// Collections that only server code may change.
+    reserved: Arc<BTreeSet<String>>,
 }
 
 /// User on whose behalf objects change, with the quota.
@@ -61,7 +64,7 @@ impl Storage {
     /// Creates the service over a store, without a quota.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Storage {
-        Storage { store, clock, quota: Quota::default() }
+        Storage { store, clock, quota: Quota::default(), reserved: Arc::default() }
     }
 
     /// Sets the quota of users.
@@ -71,13 +74,21 @@ impl Storage {
         self
     }
 
+    /// Reserves collections for server code: users may read their objects, but neither write nor delete them.
+    #[must_use]
+    pub fn with_reserved(mut self, collections: BTreeSet<String>) -> Storage {
+        self.reserved = Arc::new(collections);
+        self
+    }
+
     /// Writes objects, all or none. Acknowledgements are in the order of the writes.
     ///
     /// Users write their own objects, and change the value of others' objects that are open to
-    /// [`Permission::Everyone`].
+    /// [`Permission::Everyone`], except in reserved collections.
     pub async fn write(&self, caller: &Caller, writes: Vec<Write>) -> Result<Vec<Ack>, ServiceError> {
         let author = Author { user: user_of(caller)?, quota: self.quota };
         check_count(writes.len())?;
+        self.check_reserved(author, writes.iter().map(|write| &write.id))?;
         if writes.is_empty() {
             return Ok(Vec::new());
         }
@@ -92,6 +103,7 @@ impl Storage {
         // Users over the quota must be able to delete.
         let author = Author { user: user_of(caller)?, quota: Quota::default() };
         check_count(deletes.len())?;
+        self.check_reserved(author, deletes.iter().map(|delete| &delete.id))?;
         if deletes.is_empty() {
             return Ok(());
         }
@@ -136,6 +148,21 @@ impl Storage {
     pub async fn query(&self, caller: &Caller, query: Query) -> Result<Page, ServiceError> {
         let checked = query.check(user_of(caller)?)?;
         self.store.read(move |transaction| checked.run(transaction)).await
+    }
+
+    /// Rejects changes of a user in reserved collections.
+    fn check_reserved<'a>(
+        &self,
+        author: Author,
+        mut ids: impl Iterator<Item = &'a ObjectId>,
+    ) -> Result<(), ServiceError> {
+        match ids.find(|id| author.user.is_some() && self.reserved.contains(&id.collection)) {
+            None => Ok(()),
+            Some(ObjectId { collection, .. }) => Err(ServiceError::with(
+                GrpcCode::PermissionDenied,
+                format!("Collection `{collection}` is reserved for the server. Use another collection."),
+            )),
+        }
     }
 }
 

@@ -92,6 +92,17 @@ impl Permission {
 }
 
 impl Object {
+    /// Returns true if no user may write the object, so that its value is what server code stored. Nobody signs in as
+    /// the server, so its own objects are writable by users only if everyone may write.
+    #[must_use]
+    pub fn is_server_only(&self) -> bool {
+        match self.write {
+            Permission::Nobody => true,
+            Permission::Owner => self.id.owner.is_nil(),
+            Permission::Everyone => false,
+        }
+    }
+
     pub(super) fn from_row(row: &SqlRow<'_>) -> Result<Object, StoreError> {
         let permission = |index| {
             Permission::from_number(row.get(index)?).map_err(|error| StoreError::Failed(error.message.into_owned()))

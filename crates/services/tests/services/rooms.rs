@@ -57,8 +57,8 @@ async fn a_room_is_restored_from_its_checkpoint_and_journal() {
     for database in databases() {
         let store = database.open().await;
         let rooms = rooms(&store);
-        let lease = rooms.create("node-a", new_room("r1", "ABCDEF")).await.expect("it is new");
-        let taken = rooms.create("node-a", new_room("r2", "ABCDEF")).await.expect_err("the code is taken");
+        let lease = rooms.create("node-a", new_room("r1", "ABCDEF"), None).await.expect("it is new");
+        let taken = rooms.create("node-a", new_room("r2", "ABCDEF"), None).await.expect_err("the code is taken");
         assert_eq!(taken.code, GrpcCode::AlreadyExists);
         let entries =
             |numbers: std::ops::RangeInclusive<u64>| numbers.map(|number| (number, vec![number as u8])).collect();
@@ -90,7 +90,7 @@ async fn a_room_has_one_lease_and_an_old_one_cannot_write() {
     for database in databases() {
         let store = database.open().await;
         let rooms = rooms(&store);
-        let old = rooms.create("node-a", new_room("r1", "ABCDEF")).await.expect("it is new");
+        let old = rooms.create("node-a", new_room("r1", "ABCDEF"), None).await.expect("it is new");
         write_batch(&rooms, &old, Batch { checkpoint: Some(checkpoint(b"old", 1)), ..Batch::default() })
             .await
             .expect("the lease is held");
@@ -129,7 +129,7 @@ async fn a_resume_token_works_once_and_is_then_spent() {
     for database in databases() {
         let store = database.open().await;
         let rooms = rooms(&store);
-        let lease = rooms.create("node-a", new_room("r1", "ABCDEF")).await.expect("it is new");
+        let lease = rooms.create("node-a", new_room("r1", "ABCDEF"), None).await.expect("it is new");
         let user = Uuid::new_v4();
         let members = vec![member(1, user, 1, None), member(2, Uuid::new_v4(), 20, None)];
         write_batch(&rooms, &lease, Batch { members, ..Batch::default() }).await.expect("the lease is held");
@@ -165,7 +165,7 @@ async fn the_last_checkpoints_are_retained_and_old_rooms_are_pruned() {
     for database in databases() {
         let store = database.open().await;
         let rooms = rooms(&store);
-        let lease = rooms.create("node-a", new_room("r1", "ABCDEF")).await.expect("it is new");
+        let lease = rooms.create("node-a", new_room("r1", "ABCDEF"), None).await.expect("it is new");
         for number in 1..=5_u8 {
             let batch =
                 Batch { checkpoint: Some(checkpoint(&[number], 0)), checkpoints_max: Some(3), ..Batch::default() };

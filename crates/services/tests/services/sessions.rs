@@ -224,6 +224,7 @@ async fn the_history_is_written_and_shows_session_states() {
     let shown: Vec<_> = history.iter().map(|past| (past.session, past.state.as_str(), past.method.as_str())).collect();
     assert_eq!(shown, [(second_id, "active", "device"), (first_id, "closed", "device")]);
     assert_eq!(history[1].reason, "logged out");
+    fixture.clock.advance_ms(15 * 86_400_000);
     assert_eq!(fixture.sessions.prune(NOW + 700_000_000).await.expect("the database is there"), 2);
 }
 
@@ -314,13 +315,15 @@ async fn a_history_of_any_length_is_written() {
         let fixture = Fixture::over(database.open().await, SETTINGS).await;
         for (round, length) in [1, 2, 3, 511, 512, 513].into_iter().enumerate() {
             let user = fixture.user(["a", "b", "c", "d", "e", "f"][round]).await;
+            let started_at = fixture.clock.now_ms();
             for _ in 0..length {
                 fixture.start(user).await;
             }
             fixture.sessions.flush().await.expect("the database is there");
             let history = fixture.sessions.history(user, 100).await.expect("the database is there");
             assert_eq!(history.len(), length.min(100), "{}", database.name);
-            assert!(history.iter().all(|past| past.created_at == NOW && past.method == "device"));
+            assert!(history.iter().all(|past| past.created_at == started_at && past.method == "device"));
+            fixture.clock.advance_ms(15 * 86_400_000);
             let pruned = fixture.sessions.prune(i64::MAX).await.expect("the database is there");
             assert_eq!(pruned, length as u64, "{}", database.name);
         }
@@ -342,6 +345,56 @@ async fn tokens_of_an_erased_user_stay_invalid_after_a_restart() {
     fixture.clock.advance_ms(604_801_000);
     let epoch = fixture.restarted().await.revocations().epoch();
     assert_eq!(epoch, 0, "all their tokens have expired, so nothing is remembered");
+}
+
+/// Settings with a shorter lifetime of tokens than [`SETTINGS`].
+const LOWERED: Settings = Settings { access_seconds: 60, refresh_seconds: 60, refresh_again_seconds: 0, single: false };
+
+/// Tokens of the longer lifetime are valid for another six days, and no way of ending a session forgets that.
+#[tokio::test]
+async fn a_revocation_outlives_tokens_that_were_issued_before_the_lifetime_was_lowered() {
+    let fixture = Fixture::new(SETTINGS).await;
+    let (alice, bob) = (fixture.user("alice").await, fixture.user("bob").await);
+    let [one, twice, pending, stays] = [
+        fixture.start(alice).await,
+        fixture.start(alice).await,
+        fixture.start(alice).await,
+        fixture.start(alice).await,
+    ];
+    let all = fixture.start(bob).await;
+    let lowered = open(&fixture.store, &fixture.tokens, &fixture.clock, LOWERED).await;
+    lowered.log_out(alice, "", &one.refresh).await.expect("it is hers");
+    lowered.refresh(&twice.refresh, none()).await.expect("it is valid");
+    fixture.clock.advance_ms(1_000);
+    assert!(lowered.refresh(&twice.refresh, none()).await.is_err(), "it was used before");
+    let session = lowered.check(&pending.access).expect("it is valid").session;
+    lowered.revoke_at_once(session, alice, "a resume token was used twice").await.expect("the database answers");
+    lowered.log_out(bob, "", "").await.expect("it is him");
+    for _ in 0..6 {
+        fixture.clock.advance_ms(86_400_000);
+        let now = fixture.clock.now_ms();
+        lowered.revocations().sweep(now / 1_000);
+        lowered.prune(now - 1_000).await.expect("the database answers");
+        let restarted = open(&fixture.store, &fixture.tokens, &fixture.clock, LOWERED).await;
+        for sessions in [&lowered, &restarted] {
+            for (name, token) in [("one", &one), ("twice", &twice), ("pending", &pending), ("all", &all)] {
+                assert!(sessions.refresh(&token.refresh, none()).await.is_err(), "{name} was revoked");
+            }
+        }
+    }
+    assert!(lowered.refresh(&stays.refresh, none()).await.is_ok(), "tokens of that lifetime are still valid");
+}
+
+#[tokio::test]
+async fn a_used_refresh_token_stays_used_after_its_history_was_pruned() {
+    let fixture = Fixture::new(SETTINGS).await;
+    let alice = fixture.user("alice").await;
+    let tokens = fixture.start(alice).await;
+    let lowered = open(&fixture.store, &fixture.tokens, &fixture.clock, LOWERED).await;
+    lowered.refresh(&tokens.refresh, none()).await.expect("it is valid");
+    fixture.clock.advance_ms(3 * 86_400_000);
+    lowered.prune(fixture.clock.now_ms() - 86_400_000).await.expect("the database answers");
+    assert!(lowered.refresh(&tokens.refresh, none()).await.is_err(), "it was used before");
 }
 
 #[tokio::test]

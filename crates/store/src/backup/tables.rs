@@ -50,6 +50,7 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("room_journal", &[]),
     Table::new("room_players", &["user_id"]),
     Table::new("room_visits", &["user_id"]),
+    Table::new("room_creators", &["user_id"]),
 ];
 
 /// A column of a table.

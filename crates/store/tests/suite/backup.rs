@@ -27,6 +27,7 @@ const USER_TABLES: [(&str, &str); 14] = [
     ("profile_selections", "user_id"),
     ("room_players", "user_id"),
     ("room_visits", "user_id"),
+    ("room_creators", "user_id"),
 ];
 
 /// Writes a user with a row in each of these tables.
@@ -112,7 +113,8 @@ fn add_room(transaction: &mut Transaction<'_>, id: Uuid, name: &str) -> Result<(
         "INSERT INTO room_visits (id, user_id, session, room, room_type, player, node, joined_at)
          VALUES (?1, ?1, ?1, ?2, '', 1, '', 1)",
         values![id, name],
-    )
+    )?;
+    add("INSERT INTO room_creators (room, user_id) VALUES (?2, ?1)", values![id, name])
 }
 
 /// Writes two users, a message and an erasure.

@@ -9,7 +9,7 @@ use crate::game::NAME_BYTES_MAX;
 use aether::prelude::*;
 use aether_arena_rules::{BOARD_ROWS, Row};
 
-/// Collection of the profiles.
+/// Collection of the profiles. Reserve it, so that clients cannot write to it.
 pub const COLLECTION: &str = "arena";
 /// All-time leaderboard.
 pub const BOARD: &str = "arena";
@@ -66,14 +66,16 @@ pub fn top() -> Request {
     Request::Call { name: TOP.to_owned(), payload: BOARD.as_bytes().to_vec() }
 }
 
-/// Parses an answer to [`TOP`]. Invalid lines are left out.
+/// Parses an answer to [`TOP`]. Invalid lines are left out; a score beyond the range of a mass is shown as its bound.
 #[must_use]
 pub fn records_of(answer: &[u8]) -> Vec<Row> {
     let text = String::from_utf8_lossy(&answer[..answer.len().min(ANSWER_BYTES_MAX)]);
     let row = |line: &str| {
         let (mass, name) = line.split_once(' ')?;
         let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
-        Some(Row { name: name.to_owned(), mass: mass.parse().ok()?, eater: 0 })
+        let mass: i64 = mass.parse().ok()?;
+        let mass = mass.clamp(0, u32::MAX.into()) as u32;
+        Some(Row { name: name.to_owned(), mass, eater: 0 })
     };
     text.lines().filter_map(row).take(BOARD_ROWS).collect()
 }

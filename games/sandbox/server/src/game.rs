@@ -76,7 +76,7 @@ impl Game for Sandbox {
         // A player that respawns after the world was cleared has its hits already.
         if let Some(user) = room.user(player).filter(|_| is_new) {
             let (owner, key) = (user.to_owned(), "hits".to_owned());
-            let request = room.request(Request::Read { owner, collection: "sandbox".to_owned(), key });
+            let request = room.request(Request::Read { owner, collection: crate::COLLECTION.to_owned(), key });
             self.pending_hits.insert(request, player);
         }
     }
@@ -85,7 +85,7 @@ impl Game for Sandbox {
         let hits = self.pilots.remove(&player).map_or(0, |pilot| pilot.hits);
         if let Some(user) = room.user(player) {
             let (owner, key, value) = (user.to_owned(), "hits".to_owned(), hits.to_le_bytes().to_vec());
-            room.request(Request::Write { owner, collection: "sandbox".to_owned(), key, value });
+            room.request(Request::Write { owner, collection: crate::COLLECTION.to_owned(), key, value });
         }
     }
 

@@ -9,6 +9,8 @@ use aether::prelude::*;
 
 /// Name of the game, in recordings.
 pub const NAME: &str = "sandbox";
+/// Storage collection of the players' hits. Reserve it, so that clients cannot write to it.
+pub const COLLECTION: &str = "sandbox";
 
 /// Lag compensation in ticks: a second.
 const REWIND_TICKS: u16 = 40;

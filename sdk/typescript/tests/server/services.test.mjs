@@ -6,7 +6,7 @@ import { serve } from "../../../../testing/server.mjs";
 import { Client, AetherError, memoryStore } from "../../dist/index.js";
 import { until } from "../support/until.mjs";
 
-const server = serve("tokens.access_seconds=60");
+const server = serve("tokens.access_seconds=60", "api.open_leaderboards=open");
 const client = (options = {}) => new Client({ url: server.url, ...options });
 const fresh = (word) => `${word}-${randomUUID()}`;
 
@@ -117,20 +117,20 @@ test("objects are written, read, listed and deleted", async () => {
 test("64-bit scores are exact and ranked", async () => {
   const [ann, bob] = [await visitor(), await visitor()];
   const best = 9_007_199_254_740_993n;
-  const record = await ann.own.leaderboard.write("sandbox", { score: best, subscore: 7, metadata: { map: "é" } });
+  const record = await ann.own.leaderboard.write("open", { score: best, subscore: 7, metadata: { map: "é" } });
   assert.deepEqual([record.score, record.subscore, record.writes, record.metadata], [best, 7n, 1, { map: "é" }]);
-  await bob.own.leaderboard.write("sandbox", { score: 10 });
-  const more = await bob.own.leaderboard.write("sandbox", { score: 5, operator: "increment" });
+  await bob.own.leaderboard.write("open", { score: 10 });
+  const more = await bob.own.leaderboard.write("open", { score: 5, operator: "increment" });
   assert.deepEqual([more.score, more.writes], [15n, 2]);
-  const page = await bob.own.leaderboard.list("sandbox", { limit: 1, ownerIds: [bob.userId, ann.userId] });
+  const page = await bob.own.leaderboard.list("open", { limit: 1, ownerIds: [bob.userId, ann.userId] });
   assert.deepEqual(page.records.map((found) => [found.ownerId, found.rank]), [[ann.userId, 1]]);
   assert.deepEqual(page.ownerRecords.map((found) => found.ownerId), [bob.userId, ann.userId]);
   assert.equal(page.rankCount, 2);
-  const next = await bob.own.leaderboard.list("sandbox", { limit: 1, cursor: page.nextCursor });
+  const next = await bob.own.leaderboard.list("open", { limit: 1, cursor: page.nextCursor });
   assert.equal(next.records[0].ownerId, bob.userId);
-  assert.equal((await bob.own.leaderboard.around("sandbox", { limit: 3 })).records.length, 2);
-  await ann.own.leaderboard.delete("sandbox");
-  assert.equal((await bob.own.leaderboard.around("sandbox")).records[0].rank, 1);
+  assert.equal((await bob.own.leaderboard.around("open", { limit: 3 })).records.length, 2);
+  await ann.own.leaderboard.delete("open");
+  assert.equal((await bob.own.leaderboard.around("open")).records[0].rank, 1);
   assert.deepEqual(await refused(ann.own.leaderboard.write("no such board", { score: 1 })), ["not_found", 404]);
 });
 

@@ -28,7 +28,7 @@ async fn get(world: &World, player: &Player, path: &str) -> (u16, Value) {
 #[tokio::test]
 async fn a_record_is_written_and_listed() {
     assert_eq!(NOW, 1_700_000_000_000);
-    let world = world(&[Definition::new("lb1")]).await;
+    let world = world(&[Definition::new("lb1").open_to_clients()]).await;
     let player = world.player().await;
     let body = json!({ "metadata": "{\"a\":1}", "score": "10", "subscore": "-1" });
     let (status, record) = write(&world, &player, "lb1", &body).await;
@@ -51,7 +51,7 @@ async fn a_record_is_written_and_listed() {
 
 #[tokio::test]
 async fn scores_are_numbers_or_text_and_operators_are_numbers_or_names() {
-    let world = world(&[Definition { operator: Operator::Set, ..Definition::new("lb1") }]).await;
+    let world = world(&[Definition { operator: Operator::Set, ..Definition::new("lb1").open_to_clients() }]).await;
     let player = world.player().await;
     let steps = [
         (json!({ "score": 7 }), "7"),
@@ -70,8 +70,7 @@ async fn scores_are_numbers_or_text_and_operators_are_numbers_or_names() {
 
 #[tokio::test]
 async fn invalid_requests_are_rejected_with_a_code() {
-    let strict = Definition { authoritative: true, ..Definition::new("strict") };
-    let world = world(&[Definition::new("lb1"), strict]).await;
+    let world = world(&[Definition::new("lb1").open_to_clients(), Definition::new("strict")]).await;
     let player = world.player().await;
     let refused = [
         (write(&world, &player, "missing", &json!({ "score": 1 })).await, 404, 5),
@@ -104,7 +103,7 @@ async fn invalid_requests_are_rejected_with_a_code() {
 
 #[tokio::test]
 async fn pages_owners_and_neighbours_are_listed_by_query() {
-    let world = world(&[Definition { order: RankOrder::Ascending, ..Definition::new("race") }]).await;
+    let world = world(&[Definition { order: RankOrder::Ascending, ..Definition::new("race").open_to_clients() }]).await;
     let mut players = Vec::new();
     for score in 1..=6 {
         let player = world.player().await;
@@ -150,7 +149,9 @@ async fn pages_owners_and_neighbours_are_listed_by_query() {
 
 #[tokio::test]
 async fn a_record_of_a_resetting_leaderboard_has_an_expiry_time() {
-    let world = world(&[Definition { reset_schedule: "0 0 * * *".to_owned(), ..Definition::new("daily") }]).await;
+    let world =
+        world(&[Definition { reset_schedule: "0 0 * * *".to_owned(), ..Definition::new("daily").open_to_clients() }])
+            .await;
     let player = world.player().await;
     let (_, record) = write(&world, &player, "daily", &json!({ "score": 1 })).await;
     assert_eq!(record["expiry_time"], "2023-11-15T00:00:00Z");

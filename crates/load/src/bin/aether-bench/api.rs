@@ -86,7 +86,7 @@ const KINDS: [Kind; 7] = [
         postgres: 3.0,
         make: |setting, number| {
             let record = format!("{{\"score\":\"{}\",\"operator\":2}}", number.wrapping_mul(2_654_435_761) % 1_000_000);
-            request("POST", "/v2/leaderboard/sandbox", &setting.bearer(number), &record)
+            request("POST", "/v2/leaderboard/open", &setting.bearer(number), &record)
         },
     },
     Kind {
@@ -152,7 +152,9 @@ fn measure(
     settings: &[String],
     length: Length,
 ) -> Outcome<f64> {
-    let server = Server::aether(settings)?;
+    // A leaderboard that clients may write to.
+    let settings = [settings, &["api.open_leaderboards=open".to_owned()]].concat();
+    let server = Server::aether(&settings)?;
     let address = server.http;
     println!("{database}: {CONNECTIONS} connections, server and database on one core, load on the other");
     let setting = Rc::new(runtime.block_on(LocalSet::new().run_until(sign_up(address)))?);

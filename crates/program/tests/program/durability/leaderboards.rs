@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
-/// Leaderboard that the program creates.
-const LEADERBOARD: &str = "sandbox";
+/// Leaderboard that the configuration opens to clients.
+const LEADERBOARD: &str = "open";
 /// Operator that adds.
 const INCREMENT: u8 = 3;
 

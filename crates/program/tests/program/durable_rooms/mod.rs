@@ -2,4 +2,5 @@
 
 mod arena;
 mod killed;
+mod limits;
 mod outage;

@@ -122,6 +122,13 @@ async fn rooms_use_storage_of_accounts_and_their_own_and_call_functions_of_the_p
     let (token, mut client) = account(running.http).await;
     let mut ann = take(running.http, token).await;
     assert_eq!(ask(&mut ann, "read own").await, "nothing");
+    for permission in [1, 2] {
+        let object = serde_json::json!({ "collection": "asker", "key": "it", "value": r#"{"base64":"Zm9yZ2Vk"}"#,
+            "permission_write": permission });
+        let forged = client.put("/v2/storage", &serde_json::json!({ "objects": [object] })).await.expect("it answers");
+        assert_eq!(forged.status, 200, "the collection is not reserved: {}", forged.body);
+        assert_eq!(ask(&mut ann, "read own").await, "nothing", "the game does not believe what she may write");
+    }
     assert_eq!(ask(&mut ann, "write some words").await, "done");
     assert_eq!(ask(&mut ann, "read own").await, "value some words");
     assert_eq!(ask(&mut ann, "read").await, "nothing", "what is hers is not the game's");
@@ -133,6 +140,11 @@ async fn rooms_use_storage_of_accounts_and_their_own_and_call_functions_of_the_p
     let write = serde_json::json!({ "objects": [{ "collection": "asker", "key": "it", "value": "{}" }] });
     let refused = client.put("/v2/storage", &write).await.expect("it answers");
     assert_ne!(refused.status, 200, "and cannot change it");
+    let deletion = serde_json::json!({ "object_ids": [{ "collection": "asker", "key": "it" }] });
+    let refused = client.put("/v2/storage/delete", &deletion).await.expect("it answers");
+    assert_ne!(refused.status, 200, "nor delete it");
+    let forged = client.post("/v2/leaderboard/asker", &serde_json::json!({ "score": "99" })).await.expect("it answers");
+    assert_eq!(forged.status, 403, "nor submit a score: {}", forged.body);
     assert_eq!(ask(&mut ann, "score 77").await, "done");
     let board = format!("/v2/leaderboard/asker?owner_ids={}", client.user);
     let list = client.get(&board).await.expect("it answers").json();

@@ -12,7 +12,7 @@ async fn creating_a_board_twice_needs_the_same_definition() {
         let again = fixture.boards.create(spaced).await.unwrap();
         assert!(Arc::ptr_eq(&made, &again));
         let others = [
-            Definition { authoritative: true, ..definition.clone() },
+            definition.clone().open_to_clients(),
             Definition { order: RankOrder::Ascending, ..definition.clone() },
             Definition { operator: Operator::Set, ..definition.clone() },
             Definition { reset_schedule: "0 0 * * *".to_owned(), ..definition.clone() },
@@ -23,6 +23,27 @@ async fn creating_a_board_twice_needs_the_same_definition() {
         }
         let reopened = fixture.reopened().await;
         assert_eq!(reopened.boards.board("speed").unwrap().definition, definition, "{}", database.name);
+    }
+}
+
+#[tokio::test]
+async fn an_open_board_becomes_authoritative_and_keeps_its_records() {
+    for database in aether_testkit_store::databases() {
+        let fixture = Fixture::at(&database).await;
+        fixture.boards.create(Definition::new("speed").open_to_clients()).await.unwrap();
+        let (ann, bob) = (owner(1), owner(2));
+        fixture.boards.write(&user(ann), "speed", write(ann, 7, 0)).await.unwrap();
+        let other = Definition { operator: Operator::Set, ..Definition::new("speed") };
+        assert_eq!(fixture.boards.create(other).await.unwrap_err().code, GrpcCode::AlreadyExists);
+        let closed = fixture.boards.create(Definition::new("speed")).await.unwrap();
+        assert!(closed.definition.authoritative);
+        for fixture in [&fixture, &fixture.reopened().await] {
+            let denied = fixture.boards.write(&user(bob), "speed", write(bob, 9, 0)).await.unwrap_err();
+            assert_eq!(denied.code, GrpcCode::PermissionDenied, "{}", database.name);
+            let records = fixture.all("speed", 0).await;
+            assert_eq!(records.iter().map(|record| (record.owner, record.rank)).collect::<Vec<_>>(), [(ann, 1)]);
+        }
+        assert_eq!(fixture.submit("speed", bob, 9).await.rank, 1);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 async fn board(fixture: &Fixture, order: RankOrder, operator: Operator) {
-    let definition = Definition { order, operator, ..Definition::new("board") };
+    let definition = Definition { order, operator, ..Definition::new("board").open_to_clients() };
     fixture.boards.create(definition).await.unwrap();
 }
 
@@ -151,7 +151,7 @@ async fn a_write_answers_with_its_new_rank() {
 async fn users_change_their_own_records_and_never_those_of_an_authoritative_board() {
     let fixture = Fixture::at(&aether_testkit_store::memory()).await;
     board(&fixture, RankOrder::Descending, Operator::Best).await;
-    fixture.boards.create(Definition { authoritative: true, ..Definition::new("strict") }).await.unwrap();
+    fixture.boards.create(Definition::new("strict")).await.unwrap();
     let (ann, bob) = (owner(1), owner(2));
     let code = |outcome: Result<Record, ServiceError>| outcome.unwrap_err().code;
     fixture.boards.write(&user(ann), "board", write(ann, 1, 0)).await.unwrap();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
 /// Rows of a user in each table.
-const ROWS: [&str; 12] = [
+const ROWS: [&str; 13] = [
     "INSERT INTO user_identities (provider, subject, user_id, created_at) VALUES ('steam', '76561', ?1, ?2)",
     "INSERT INTO account_codes (hash, user_id, purpose, email, created_at, expires_at)
         VALUES (?3, ?1, 'password_reset', 'a@example.com', ?2, ?2)",
@@ -34,6 +34,7 @@ const ROWS: [&str; 12] = [
         VALUES ('room', 1, ?1, ?1, 'someone', 'player', ?2, ?3, TRUE)",
     "INSERT INTO room_visits (id, user_id, session, room, room_type, player, node, joined_at)
         VALUES (?1, ?1, ?1, 'room', 'outpost', 1, 'node', ?2)",
+    "INSERT INTO room_creators (room, user_id) VALUES ('room', ?1)",
 ];
 
 impl Fixture {

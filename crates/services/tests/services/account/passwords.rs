@@ -141,6 +141,22 @@ async fn ten_failures_lock_an_address_for_ten_minutes() {
     assert_eq!(code(here().await), None);
 }
 
+/// A sprayed password: 40 accounts at once from one address, of which ten are checked.
+#[tokio::test]
+async fn a_password_sprayed_from_one_address_is_checked_ten_times() {
+    let fixture = Fixture::new().await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..40 {
+        let accounts = fixture.accounts.clone();
+        let email = format!("nobody-{number}@example.com");
+        let address = Some(IpAddr::from([203, 0, 113, 5]));
+        tasks.spawn(async move { code(accounts.authenticate(attempt(&email, WRONG, address)).await) });
+    }
+    let outcomes = tasks.join_all().await;
+    let checked = outcomes.iter().filter(|outcome| **outcome == Some(GrpcCode::Unauthenticated)).count();
+    assert_eq!(checked, 10, "{outcomes:?}");
+}
+
 #[tokio::test]
 async fn a_thousand_concurrent_logins_are_answered_or_rejected() {
     let fixture = Fixture::new().await;

@@ -139,5 +139,14 @@ fn the_all_time_leaderboard_is_requested_and_shown() {
 fn any_answer_bytes_are_read_without_panic() {
     assert_eq!(records_of(&[0xff; 10_000]).len(), 0);
     assert_eq!(records_of("1 a\n".repeat(5_000).as_bytes()).len(), 10);
-    assert_eq!(records_of(b"99999999999 a\n-1 b\n"), []);
+    assert_eq!(records_of(b"99999999999999999999 a\nx b\n"), []);
+}
+
+#[test]
+fn scores_beyond_a_mass_are_shown_as_its_bounds_and_blank_no_list() {
+    let answer: String = (0..10).map(|number| format!("{} p{number}\n", i64::MAX - number)).collect();
+    let rows = records_of(answer.as_bytes());
+    assert_eq!(rows.len(), 10);
+    assert!(rows.iter().all(|row| row.mass == u32::MAX));
+    assert_eq!(records_of(b"-1 b\n")[0].mass, 0);
 }

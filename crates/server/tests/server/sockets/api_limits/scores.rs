@@ -8,7 +8,12 @@ use serde_json::json;
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_whole_number_of_64_bits_is_no_score() {
     for (server, database) in servers(|_| {}).await {
-        server.services().leaderboards.create(Definition::new("board")).await.expect("the leaderboard can be created");
+        server
+            .services()
+            .leaderboards
+            .create(Definition::new("board").open_to_clients())
+            .await
+            .expect("the leaderboard can be created");
         let mut client = ApiClient::new_user(server.http).await;
         let path = "/v2/leaderboard/board";
         for score in [
