@@ -1,7 +1,9 @@
 //! Serves a router on a socket, with deadlines and limits for slow peers.
 
 use crate::peer::PeerAddress;
+use crate::unread::{self, ConnectionProgress};
 use aether_limits::{KeyedShares, network_of};
+use aether_metrics::Counter;
 use axum::Router;
 use axum::body::Body;
 use http::header::HOST;
@@ -44,6 +46,10 @@ pub struct ListenerSettings {
     pub connections_max: u32,
     /// Most HTTP connections of one address.
     pub per_address_max: u32,
+    /// A connection whose answers make no progress for this long is closed.
+    pub write_stall: Duration,
+    /// Counts connections closed for that reason.
+    pub stalled: Counter,
     /// TLS acceptor; none for plain HTTP.
     pub tls: Option<TlsAcceptor>,
 }
@@ -94,6 +100,8 @@ where
 {
     let has_begun = Arc::new(Notify::new());
     let first_request = Arc::clone(&has_begun);
+    let progress = Arc::new(ConnectionProgress::new());
+    let answers = Arc::clone(&progress);
     let service = service_fn(move |mut request: Request<Incoming>| {
         has_begun.notify_one();
         let is_http10 = request.version() == Version::HTTP_10;
@@ -103,7 +111,8 @@ where
         if let (Some(host), false) = (host, request.headers().contains_key(HOST)) {
             request.headers_mut().insert(HOST, host);
         }
-        router.clone().oneshot(request.map(Body::new))
+        let (answer, progress) = (router.clone().oneshot(request.map(Body::new)), Arc::clone(&answers));
+        async move { answer.await.map(|response| unread::watch(response, &progress)) }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     builder
@@ -123,9 +132,15 @@ where
     let result = tokio::select! {
         result = connection.as_mut() => result,
         begun = timeout(settings.header_time_max, first_request.notified()) => match begun {
-            Ok(()) => match timeout(LIFETIME_MAX, connection).await {
-                Ok(result) => result,
-                Err(_) => return debug!(%address, "connection reached its lifetime"),
+            Ok(()) => tokio::select! {
+                result = timeout(LIFETIME_MAX, connection) => match result {
+                    Ok(result) => result,
+                    Err(_) => return debug!(%address, "connection reached its lifetime"),
+                },
+                () = progress.stalled(settings.write_stall) => {
+                    settings.stalled.inc();
+                    return debug!(%address, "answers not read in time");
+                }
             },
             Err(_) => return debug!(%address, "no request in time"),
         },

@@ -242,7 +242,11 @@ impl RunningServer {
         } else {
             u32::MAX
         };
-        let settings = ListenerSettings { header_time_max, connections_max, per_address_max, tls };
+        let write_stall = Duration::from_secs(config.connections.write_stall_seconds.into());
+        let (name, help) = ("aether_http_stalled_total", "HTTP connections closed because answers were not read.");
+        let stalled = self.registry.counter(name, help, &[]);
+        let settings =
+            ListenerSettings { header_time_max, connections_max, per_address_max, write_stall, stalled, tls };
         let admin_key = config.http.admin_key.as_ref().map(|key| key.expose());
         let admin_router = aether_api::admin::router(Arc::clone(&self.backend) as _, admin_key);
         let admin_settings =

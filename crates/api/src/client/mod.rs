@@ -18,6 +18,7 @@ pub use crate::routing::{RateSettings, RequestRates, default_rate};
 pub use access::ApiKeys;
 pub use aether_services::calls::RatePreset;
 
+use crate::answers::AnswerBudget;
 use crate::peer::{PeerAddress, TrustedProxies};
 use crate::routing::{Calls, CustomRoute, Description, ErrorAnswer, Interface, Routes, answer};
 use aether_metrics::Registry;
@@ -43,6 +44,7 @@ struct Inner {
     rates: RequestRates,
     proxies: Arc<TrustedProxies>,
     registry: Registry,
+    answers: AnswerBudget,
 }
 
 impl ClientApi {
@@ -55,7 +57,8 @@ impl ClientApi {
         proxies: Arc<TrustedProxies>,
         registry: &Registry,
     ) -> ClientApi {
-        ClientApi(Arc::new(Inner { services, keys, rates, proxies, registry: registry.clone() }))
+        let answers = AnswerBudget::new(registry);
+        ClientApi(Arc::new(Inner { services, keys, rates, proxies, registry: registry.clone(), answers }))
     }
 
     /// Sets the function that tells which users are connected.
@@ -90,6 +93,10 @@ impl Calls for ClientApi {
 
     fn registry(&self) -> &Registry {
         &self.0.registry
+    }
+
+    fn answers(&self) -> &AnswerBudget {
+        &self.0.answers
     }
 
     fn address(&self, request: &Request) -> IpAddr {

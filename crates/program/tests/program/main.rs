@@ -8,3 +8,4 @@ mod logins;
 mod outage;
 mod pages;
 mod support;
+mod unread;

@@ -167,7 +167,8 @@ section! {
         messages_per_second: u32 = 60, within 1..=100000;
         /// Burst of `messages_per_second`: messages that may arrive at once after a pause.
         messages_burst: u32 = 30, within 1..=100000;
-        /// A connection that accepts no data for this long is closed.
+        /// A connection that accepts no data for this long is closed. So is an HTTP connection that takes less than 16 KiB of
+        /// its answers in this time.
         write_stall_seconds: u32 = 10, within 1..=300;
     }
 }
