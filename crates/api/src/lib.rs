@@ -16,6 +16,7 @@ mod realtime;
 mod request_metrics;
 mod routing;
 mod site;
+mod slow_bodies;
 mod unread;
 
 pub use origin::AllowedOrigins;

@@ -4,6 +4,7 @@
 //! it takes no answer.
 
 use crate::answers::AnswerShare;
+use aether_limits::NetworkShare;
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
@@ -51,10 +52,14 @@ impl ConnectionProgress {
     }
 }
 
+/// Share of a client in the concurrent requests, as an extension of an answer.
+#[derive(Clone)]
+pub(crate) struct ClientShare(#[expect(dead_code, reason = "dropping it returns the share")] pub Arc<NetworkShare>);
+
 /// An answer whose bytes are still in memory.
 struct UnreadAnswer {
     progress: Arc<ConnectionProgress>,
-    _share: Option<AnswerShare>,
+    _shares: (Option<AnswerShare>, Option<ClientShare>),
 }
 
 impl Drop for UnreadAnswer {
@@ -86,12 +91,13 @@ impl AsRef<[u8]> for AnswerBytes {
 
 /// Counts an answer as unread until the connection has written its last byte.
 pub(crate) fn watch(mut response: Response, progress: &Arc<ConnectionProgress>) -> http::Response<AnswerBody> {
-    let share = response.extensions_mut().remove::<AnswerShare>();
+    let extensions = response.extensions_mut();
+    let shares = (extensions.remove::<AnswerShare>(), extensions.remove::<ClientShare>());
     response.map(|body| {
         let unread = (!body.is_end_stream()).then(|| {
             progress.mark();
             progress.unread.fetch_add(1, Ordering::Relaxed);
-            Arc::new(UnreadAnswer { progress: Arc::clone(progress), _share: share })
+            Arc::new(UnreadAnswer { progress: Arc::clone(progress), _shares: shares })
         });
         AnswerBody { body, rest: Bytes::new(), unread }
     })

@@ -21,6 +21,7 @@ pub use aether_services::calls::RatePreset;
 use crate::answers::AnswerBudget;
 use crate::peer::{PeerAddress, TrustedProxies};
 use crate::routing::{Calls, CustomRoute, Description, ErrorAnswer, Interface, Routes, answer};
+use crate::slow_bodies::SlowBodies;
 use aether_metrics::Registry;
 use aether_services::calls::Access;
 use aether_services::{Caller, GrpcCode, ServiceError, Services};
@@ -45,6 +46,7 @@ struct Inner {
     proxies: Arc<TrustedProxies>,
     registry: Registry,
     answers: AnswerBudget,
+    bodies: SlowBodies,
 }
 
 impl ClientApi {
@@ -57,8 +59,8 @@ impl ClientApi {
         proxies: Arc<TrustedProxies>,
         registry: &Registry,
     ) -> ClientApi {
-        let answers = AnswerBudget::new(registry);
-        ClientApi(Arc::new(Inner { services, keys, rates, proxies, registry: registry.clone(), answers }))
+        let (answers, bodies) = (AnswerBudget::new(registry), SlowBodies::default());
+        ClientApi(Arc::new(Inner { services, keys, rates, proxies, registry: registry.clone(), answers, bodies }))
     }
 
     /// Sets the function that tells which users are connected.
@@ -97,6 +99,10 @@ impl Calls for ClientApi {
 
     fn answers(&self) -> &AnswerBudget {
         &self.0.answers
+    }
+
+    fn bodies(&self) -> &SlowBodies {
+        &self.0.bodies
     }
 
     fn address(&self, request: &Request) -> IpAddr {

@@ -4,6 +4,7 @@ use super::answer::{ErrorAnswer, answer};
 use super::encoding::{self, EncodingError};
 use super::query::{self, QueryValues};
 use super::{Calls, Interface};
+use aether_limits::NetworkShare;
 use aether_messages::Operation;
 use aether_messages::prost::Name as _;
 use aether_services::calls::{Access, OperationMetrics, RatePreset, Serve, invalid_body};
@@ -20,9 +21,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
 /// Upper bound of a request body in bytes, before and after decompression.
@@ -335,7 +338,8 @@ async fn receive<I: Calls>(
     let context = authorize(interface, operation, &request)?;
     let path = request.extract_parts::<RawPathParams>().await.ok();
     let (parts, body) = request.into_parts();
-    let body = read_body(body).await?;
+    let address = context.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let body = read_body(body, || interface.bodies().take(address)).await?;
     let body = encoding::decompress(body, &parts.headers, BODY_BYTES_MAX).map_err(encoding_error)?;
     Ok(Received { context, path, parts, body })
 }
@@ -352,10 +356,22 @@ fn authorize<I: Calls>(
     Ok(Arc::new(CallContext::from_address(caller, address)))
 }
 
-/// Reads the whole body, if it is not too long.
-async fn read_body(body: Body) -> Result<Bytes, ServiceError> {
-    to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
-        let message = format!("The request body is incomplete or too long: at most {BODY_BYTES_MAX} bytes are accepted.");
+/// Reads the whole body, if it is not too long. A body that has to be waited for takes a share meanwhile.
+async fn read_body(
+    body: Body,
+    take_share: impl FnOnce() -> Result<NetworkShare, ServiceError>,
+) -> Result<Bytes, ServiceError> {
+    let mut whole = pin!(to_bytes(body, BODY_BYTES_MAX));
+    let read = match poll_fn(|context| Poll::Ready(whole.as_mut().poll(context))).await {
+        Poll::Ready(read) => read,
+        Poll::Pending => {
+            let _share = take_share()?;
+            whole.await
+        }
+    };
+    read.map_err(|_| {
+        let message =
+            format!("The request body is incomplete or too long: at most {BODY_BYTES_MAX} bytes are accepted.");
         ServiceError::invalid(message)
     })
 }
@@ -389,6 +405,7 @@ mod tests {
     use super::*;
     use crate::answers::AnswerBudget;
     use crate::routing::{Description, RateSettings};
+    use crate::slow_bodies::SlowBodies;
     use aether_messages::operation::{GetUsers, ListStorageObjects};
     use aether_metrics::Registry;
     use aether_services::clock::{ManualClock, WallClock};
@@ -401,7 +418,7 @@ mod tests {
 
     /// An interface that requires the operator's key.
     #[derive(Clone)]
-    struct Operator(Arc<(Arc<Services>, RequestRates, Registry, AnswerBudget)>);
+    struct Operator(Arc<(Arc<Services>, RequestRates, Registry, AnswerBudget, SlowBodies)>);
 
     impl Interface for Operator {
         fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError> {
@@ -434,6 +451,10 @@ mod tests {
 
         fn answers(&self) -> &AnswerBudget {
             &self.0.3
+        }
+
+        fn bodies(&self) -> &SlowBodies {
+            &self.0.4
         }
 
         fn address(&self, _: &Request) -> IpAddr {
@@ -475,6 +496,7 @@ mod tests {
             RequestRates::new(RateSettings::default()),
             registry.clone(),
             AnswerBudget::new(&registry),
+            SlowBodies::default(),
         )));
         let description = Description { title: "", text: "", error_schema: json!({}) };
         let routes = Routes::default()
