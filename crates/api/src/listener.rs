@@ -120,6 +120,10 @@ impl Requests {
         if let (Some(host), false) = (host, request.headers().contains_key(HOST)) {
             request.headers_mut().insert(HOST, host);
         }
+        if has_ambiguous_host(&request) {
+            let sentence = "The request names more than one host. Send one Host header.";
+            return ApiError::new(StatusCode::BAD_REQUEST, "bad_host", sentence).into_response();
+        }
         let share = match &self.clients {
             None => None,
             Some(clients) => {
@@ -137,6 +141,16 @@ impl Requests {
         }
         response
     }
+}
+
+/// Returns true if a request has several `Host` headers, or one that differs from the host in its URI. Programs on the way
+/// may have read another one.
+fn has_ambiguous_host(request: &Request<Incoming>) -> bool {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let first = hosts.next();
+    let in_uri = request.uri().authority().map(|authority| authority.as_str().as_bytes());
+    let differs = first.zip(in_uri).is_some_and(|(host, in_uri)| !host.as_bytes().eq_ignore_ascii_case(in_uri));
+    hosts.next().is_some() || differs
 }
 
 fn too_many_requests() -> Response {

@@ -7,5 +7,5 @@ mod networks;
 mod shares;
 
 pub use bucket::{RateLimit, TokenBucket};
-pub use networks::{NetworkShare, NetworkShares, network_of, networks_of};
+pub use networks::{Network, NetworkShare, NetworkShares, network_of, networks_of};
 pub use shares::{KeyedShare, KeyedShares};

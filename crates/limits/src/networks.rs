@@ -7,16 +7,25 @@ use std::net::{IpAddr, Ipv6Addr};
 /// anything from a /64 to a /48, which are 65,536 networks of /64; a /48 may also be a whole office or campus.
 const IPV6_PREFIXES: [(u32, u32); 3] = [(64, 1), (56, 2), (48, 4)];
 
+/// A network that is counted as one peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Network {
+    /// First address.
+    address: IpAddr,
+    /// Bits of the prefix: the same address begins networks of several lengths.
+    prefix_bits: u32,
+}
+
 /// Counts the shares of networks: of an IPv4 address, or of an IPv6 address at several prefix lengths.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkShares {
-    by_prefix: [KeyedShares<IpAddr>; IPV6_PREFIXES.len()],
+    by_prefix: [KeyedShares<Network>; IPV6_PREFIXES.len()],
 }
 
 /// A share of a network.
 #[derive(Debug)]
 pub struct NetworkShare {
-    _by_prefix: [Option<KeyedShare<IpAddr>>; IPV6_PREFIXES.len()],
+    _by_prefix: [Option<KeyedShare<Network>>; IPV6_PREFIXES.len()],
 }
 
 impl NetworkShares {
@@ -49,11 +58,11 @@ impl NetworkShares {
 /// Returns the smallest network that counts as one peer: an IPv4 address, or the /64 network of an IPv6 address.
 #[must_use]
 pub fn network_of(address: IpAddr) -> IpAddr {
-    networks_of(address).next().map_or(address, |(network, _)| network)
+    networks_of(address).next().map_or(address, |(network, _)| network.address)
 }
 
 /// Returns the networks of an address, smallest first, each with the multiple of a peer's limit that it has.
-pub fn networks_of(address: IpAddr) -> impl Iterator<Item = (IpAddr, u32)> {
+pub fn networks_of(address: IpAddr) -> impl Iterator<Item = (Network, u32)> {
     let address = address.to_canonical();
     let prefixes = match address {
         IpAddr::V6(address) if !address.is_loopback() => &IPV6_PREFIXES[..],
@@ -62,9 +71,9 @@ pub fn networks_of(address: IpAddr) -> impl Iterator<Item = (IpAddr, u32)> {
     prefixes.iter().map(move |(bits, multiple)| match address {
         IpAddr::V6(address) if !address.is_loopback() => {
             let network = Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - bits)));
-            (IpAddr::V6(network), *multiple)
+            (Network { address: IpAddr::V6(network), prefix_bits: *bits }, *multiple)
         }
-        address => (address, *multiple),
+        address => (Network { address, prefix_bits: *bits }, *multiple),
     })
 }
 

@@ -256,7 +256,8 @@ impl RunningServer {
             tls,
         };
         let admin_key = config.http.admin_key.as_ref().map(|key| key.expose());
-        let admin_router = aether_api::admin::router(Arc::clone(&self.backend) as _, admin_key);
+        let admin_router =
+            aether_api::admin::router(Arc::clone(&self.backend) as _, admin_key, config.http.admin_hosts.clone());
         let admin_settings = ListenerSettings {
             connections_max: 64,
             per_address_max: 64,

@@ -111,8 +111,11 @@ section! {
         admin_address: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7351));
         /// Bearer token for the admin listener, at least 16 characters. Required if `admin_address` is not loopback.
         admin_key: Option<Secret> = None;
-        /// Proxies whose `Forwarded` and `X-Forwarded-For` headers are trusted. If the list is not empty, the server counts
-        /// as public even on loopback.
+        /// Host names by which the admin listener is reached, such as `metrics.internal`. IP addresses and `localhost` always
+        /// work; requests that name another host are rejected.
+        admin_hosts: Vec<String> = Vec::new();
+        /// Proxies whose `X-Forwarded-For` header is trusted; other headers, such as `Forwarded`, are not read. If the list is
+        /// not empty, the server counts as public even on loopback.
         trusted_proxies: Vec<IpNetwork> = Vec::new();
         /// Certificate chain for HTTPS, a PEM file. Reloaded when it changes. Requires `tls_key`.
         tls_certificate: Option<PathBuf> = None;
