@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub type Eraser = Box<dyn Fn(&mut Transaction<'_>, Uuid) -> Result<(), StoreError> + Send + Sync>;
 
 /// Tables without a foreign key to `users`, with the column of the user.
-const OWNED: [(&str, &str); 6] = [
+const OWNED: [(&str, &str); 7] = [
     ("sessions", "user_id"),
     ("storage_objects", "user_id"),
     ("storage_totals", "user_id"),

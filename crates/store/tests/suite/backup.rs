@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use uuid::Uuid;
 
 /// Tables with rows of a user, and the column of the user's id.
-const USER_TABLES: [(&str, &str); 14] = [
+const USER_TABLES: [(&str, &str); 15] = [
     ("users", "id"),
     ("user_devices", "user_id"),
     ("user_identities", "user_id"),
