@@ -131,6 +131,13 @@ pub(crate) async fn open_leaderboards(config: &Config, services: &Services) -> R
     Ok(())
 }
 
+/// Ends leases and visits of the previous run of this node.
+pub(crate) async fn recover_rooms(services: &Services, node: &str) {
+    if let Err(error) = services.rooms.recover(node).await {
+        warn!(%error, "leases and visits of the previous run were not ended");
+    }
+}
+
 fn allowed_networks(config: &Config) -> Result<Vec<http_client::Network>, StartError> {
     let networks = config.outgoing.allowed_networks.iter().map(|network| network.to_string().parse());
     networks.collect::<Result<_, _>>().map_err(|error: http_client::NetworkError| StartError::Config(error.to_string()))

@@ -42,9 +42,11 @@ const ROOMS_END_TIME_MAX: Duration = Duration::from_secs(5);
 const ROOMS_STORE_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time for the last users of the store to drop it.
 const STORE_CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Running rooms that one address may have created or opened on a public server. Players behind one router share an address.
+/// Running rooms that one address may have created or opened on a public server. Players behind one router share an
+/// address.
 const ROOMS_PER_ADDRESS_MAX: u32 = 16;
-/// Default of `rooms.stored_per_account_max` on a public server: far more than a player uses, and a small part of a disk.
+/// Default of `rooms.stored_per_account_max` on a public server: far more than a player uses, and a small part of a
+/// disk.
 const STORED_PER_ACCOUNT_MAX: u32 = 32;
 /// Time between two checks of a certificate.
 const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
@@ -137,12 +139,9 @@ impl RunningServer {
         aether_rooms::register_functions(&mut server.extensions.functions);
         server.register_room_types(&config, &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
-        server.set_up(&services).await?;
-        data::open_leaderboards(&config, &services).await?;
+        server.set_up(&config, &services).await?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
-        if let Err(error) = services.rooms.recover(&node).await {
-            warn!(%error, "leases and visits of the previous run were not ended");
-        }
+        data::recover_rooms(&services, &node).await;
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(UptimeClock::start()));

@@ -2,6 +2,7 @@
 
 use crate::commands::Command;
 use crate::config::Config;
+use crate::data;
 use crate::running::{RunningServer, StartError};
 use aether_api::Pages;
 use aether_engine::{Game, RoomSettings};
@@ -198,12 +199,12 @@ impl Server {
         Server { pages, ..self }
     }
 
-    /// Runs the code added by [`Server::on_start`].
-    pub(crate) async fn set_up(&mut self, services: &Arc<Services>) -> Result<(), StartError> {
+    /// Runs the code added by [`Server::on_start`], then creates the leaderboards of the configuration.
+    pub(crate) async fn set_up(&mut self, config: &Config, services: &Arc<Services>) -> Result<(), StartError> {
         for set_up in std::mem::take(&mut self.set_up) {
             set_up(Arc::clone(services)).await.map_err(|error| StartError::Game(error.to_string()))?;
         }
-        Ok(())
+        data::open_leaderboards(config, services).await
     }
 
     fn add(mut self, name: String, definition: RoomDefinition) -> Server {
