@@ -437,7 +437,8 @@ async fn running_totals_are_filled_from_a_backup_of_any_version() {
         let (_, rest) = text.split_once('\n').unwrap();
         let (lines, end) = rest.trim_end().rsplit_once('\n').unwrap();
         let end: Value = serde_json::from_str(end).unwrap();
-        let lines = std::iter::once(OLDER).chain(lines.lines()).map(|line| {
+        let is_later = |line: &&str| line.contains(r#""t":"room_creators""#);
+        let lines = std::iter::once(OLDER).chain(lines.lines().filter(|line| !is_later(line))).map(|line| {
             let mut line: Value = serde_json::from_str(line).unwrap();
             // The last column of the outbox is from a later migration.
             for cells in ["columns", "r"] {
@@ -447,8 +448,10 @@ async fn running_totals_are_filled_from_a_backup_of_any_version() {
             }
             line
         });
-        // Before the migration there were no totals, and all other tables were the same.
-        let older = with_end(&lines.collect::<Vec<Value>>(), &end["end"]["rows"]);
+        // Before the migrations there were neither totals nor creators of rooms, and all other tables were the same.
+        let mut rows = end["end"]["rows"].clone();
+        rows.as_object_mut().unwrap().remove("room_creators");
+        let older = with_end(&lines.collect::<Vec<Value>>(), &rows);
         for bytes in [newest, older] {
             try_restore(&store, &bytes, true).await.unwrap();
             assert_eq!(totals().await, before, "{}", database.name);
