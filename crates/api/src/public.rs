@@ -224,11 +224,9 @@ async fn guest(
     State(api): State<PublicApi>,
     Extension(address): Extension<PeerAddress>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Result<Json<GuestLogin>, ApiError> {
     if !api.origins.allow_request(&headers) {
         return Err(foreign_origin());
     }
-    let login = api.backend.guest(&api.peer(address, &headers))?;
-    // It has a token.
-    Ok(([(header::CACHE_CONTROL, "no-store")], Json(login)).into_response())
+    Ok(Json(api.backend.guest(&api.peer(address, &headers))?))
 }

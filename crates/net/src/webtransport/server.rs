@@ -4,13 +4,12 @@ use super::http3::{self, HandshakeFailure, PendingSession};
 use super::metrics::WebTransportMetrics;
 use super::session::WebTransport;
 use crate::certificate::{CertificateError, Certificates};
-use aether_limits::{NetworkShare, NetworkShares};
 use aether_metrics::{Counter, Registry};
 use aether_wire::Destination;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -127,7 +126,6 @@ impl WebTransportServer {
             metrics: WebTransportMetrics::new(registry),
             handshakes: JoinSet::new(),
             by_task: HashMap::new(),
-            shares: NetworkShares::default(),
         };
         let acceptor = tokio::spawn(acceptor.run(endpoint.clone())).abort_handle();
         Ok(WebTransportServer { endpoint, sessions, acceptor })
@@ -183,8 +181,7 @@ struct SessionAcceptor {
     settings: WebTransportSettings,
     metrics: WebTransportMetrics,
     handshakes: JoinSet<()>,
-    by_task: HashMap<Id, NetworkShare>,
-    shares: NetworkShares,
+    by_task: HashMap<Id, IpAddr>,
 }
 
 impl SessionAcceptor {
@@ -207,17 +204,15 @@ impl SessionAcceptor {
     }
 
     fn admit(&mut self, incoming: Incoming) {
-        let limit = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
-        let (per_network_max, total_max) =
-            (limit(self.settings.handshakes_per_address_max), limit(self.settings.handshakes_max));
-        let share = self.shares.take(incoming.remote_address().ip(), per_network_max, total_max);
+        let address = incoming.remote_address().ip().to_canonical();
         let running = self.handshakes.len();
-        let Some(share) = share else {
+        let same_address = self.by_task.values().filter(|other| **other == address).count();
+        let is_full =
+            running >= self.settings.handshakes_max || same_address >= self.settings.handshakes_per_address_max;
+        if is_full {
             self.metrics.handshakes.refused.inc();
             incoming.refuse();
-            return;
-        };
-        if running >= self.settings.handshakes_unverified_max && incoming.may_retry() {
+        } else if running >= self.settings.handshakes_unverified_max && incoming.may_retry() {
             self.metrics.handshakes.retried.inc();
             // Fails only after an earlier retry; then the attempt is dropped.
             let _ = incoming.retry();
@@ -225,7 +220,7 @@ impl SessionAcceptor {
             let handshake = handshake(incoming, self.ready.clone(), self.metrics.clone());
             let timed = with_deadline(handshake, self.settings.handshake, self.metrics.handshakes.too_slow.clone());
             let task = self.handshakes.spawn(timed);
-            self.by_task.insert(task.id(), share);
+            self.by_task.insert(task.id(), address);
         }
     }
 }

@@ -12,4 +12,3 @@ mod pages;
 mod private_files;
 mod stolen_resume;
 mod support;
-mod unread;
