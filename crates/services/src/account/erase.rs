@@ -1,4 +1,7 @@
-//! Erases an account and all its data in one transaction.
+//! Erases an account and all its data.
+//!
+//! One transaction erases the account, so that it is erased as a whole or not at all. An account with many rows first
+//! loses most of them in small operations, between which other accounts take their turns.
 
 use super::{Accounts, NOT_FOUND};
 use crate::error::ServiceError;
@@ -27,10 +30,57 @@ const OWNED: [(&str, &str); 7] = [
 /// is deleted.
 const DISOWNED: [(&str, &str); 2] = [("purchases", ""), ("subscriptions", ", notification = ''")];
 
+/// Tables in which one account can have many rows, with the column of the user and the other columns of the key.
+const LARGE: [(&str, &str, &str); 4] = [
+    ("storage_objects", "user_id", "collection, key"),
+    ("wallet_ledger", "user_id", "id"),
+    ("sessions", "user_id", "id"),
+    ("room_visits", "user_id", "id"),
+];
+
+/// Rows of a large table that one operation deletes: with values of 256 KiB, 25 MiB.
+const BATCH_MAX: u64 = 100;
+/// Batches per table. A user who writes during the erasure cannot prolong it beyond these.
+const BATCHES_MAX: u32 = 100_000;
+
 impl Accounts {
     /// Erases an account with all its data, and ends its sessions. Only the id is remembered, so that a backup does not
     /// restore the account.
+    ///
+    /// If it fails, the account still exists. It may have lost rows if it had more than [`BATCH_MAX`] in one table.
     pub async fn delete(&self, user: Uuid) -> Result<(), ServiceError> {
+        for (table, column, key) in LARGE {
+            self.thin_out(user, table, column, key).await?;
+        }
+        self.delete_rest(user).await
+    }
+
+    /// Deletes rows of a large table until at most one batch is left.
+    async fn thin_out(&self, user: Uuid, table: &str, column: &str, key: &str) -> Result<(), ServiceError> {
+        // A small account keeps its rows until the last transaction.
+        let more = format!("SELECT 1 FROM {table} WHERE {column} = ?1 LIMIT 1 OFFSET {BATCH_MAX}");
+        let batch = format!(
+            "DELETE FROM {table} WHERE {column} = ?1
+                AND ({key}) IN (SELECT {key} FROM {table} WHERE {column} = ?1 LIMIT {BATCH_MAX})"
+        );
+        for _ in 0..BATCHES_MAX {
+            let (more, batch) = (more.clone(), batch.clone());
+            let operation = move |transaction: &mut Transaction<'_>| {
+                if transaction.row(&more, values![user], |_| Ok(()))?.is_none() {
+                    return Ok::<_, ServiceError>(false);
+                }
+                transaction.execute(&batch, values![user])?;
+                Ok(true)
+            };
+            if !self.store.write(operation).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Erases the account and the rows that are left, in one transaction.
+    async fn delete_rest(&self, user: Uuid) -> Result<(), ServiceError> {
         let (now, announce) = (self.clock.now_ms(), self.settings.announce);
         let (revocations, erasers) = (Arc::clone(&self.revocations), Arc::clone(&self.erasers));
         let operation = move |transaction: &mut Transaction<'_>| {

@@ -2,7 +2,7 @@
 
 use super::fixture::{Fixture, NOW, assert_rejected, by_device, by_email};
 use aether_services::GrpcCode;
-use aether_store::{StoreError, Transaction, values};
+use aether_store::{StoreError, Transaction, on_behalf_of, values};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -118,6 +118,49 @@ async fn a_deleted_account_leaves_only_its_id_in_erasures() {
         assert!(fixture.revocations.is_ended(Uuid::from_u128(7), user, (NOW / 1_000) as u64));
         assert_rejected(fixture.accounts.delete(user).await, GrpcCode::NotFound, "User account not found.");
         assert!(fixture.sign_in(by_device("device-0001")).await.expect("the device is free").created);
+    }
+}
+
+/// Objects of a large account, and writes of another one that have to succeed while it is erased.
+const LARGE_OBJECTS: i64 = 5_000;
+const WRITES_MEANWHILE: u32 = 10;
+
+#[tokio::test]
+async fn others_write_while_a_large_account_is_erased() {
+    for fixture in Fixture::all().await {
+        let user = fixture.user_with_everything("device-0001").await;
+        let fill = move |transaction: &mut Transaction<'_>| {
+            let insert = "INSERT INTO storage_objects
+                    (collection, key, user_id, value, version, permission_read, permission_write, created_at, updated_at)
+                VALUES ('saves', ?2, ?1, '{}', 'v', 1, 1, 0, 0)";
+            for number in 0..LARGE_OBJECTS {
+                transaction.execute(insert, values![user, format!("{number}").as_str()])?;
+            }
+            Ok::<_, StoreError>(())
+        };
+        fixture.store.write(fill).await.expect("the rows fit");
+        let accounts = fixture.accounts.clone();
+        let mut erasing = std::pin::pin!(on_behalf_of(user, async move { accounts.delete(user).await }));
+        let mut written = 0;
+        let other = Uuid::from_u128(2);
+        loop {
+            let write = on_behalf_of(
+                other,
+                fixture.store.write(|transaction: &mut Transaction<'_>| {
+                    transaction.execute("UPDATE users SET updated_at = updated_at WHERE username = 'nobody'", &[])
+                }),
+            );
+            tokio::select! {
+                biased;
+                erased = &mut erasing => break erased.expect("it is there"),
+                done = write => {
+                    done.expect("the database answers");
+                    written += 1;
+                }
+            }
+        }
+        assert!(written >= WRITES_MEANWHILE, "{}: {written} writes during the erasure", fixture.name);
+        assert_eq!(fixture.found(user).await, BTreeSet::from(["erasures".to_owned()]), "{}", fixture.name);
     }
 }
 
