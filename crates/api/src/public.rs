@@ -224,9 +224,11 @@ async fn guest(
     State(api): State<PublicApi>,
     Extension(address): Extension<PeerAddress>,
     headers: HeaderMap,
-) -> Result<Json<GuestLogin>, ApiError> {
+) -> Result<Response, ApiError> {
     if !api.origins.allow_request(&headers) {
         return Err(foreign_origin());
     }
-    Ok(Json(api.backend.guest(&api.peer(address, &headers))?))
+    let login = api.backend.guest(&api.peer(address, &headers))?;
+    // It has a token.
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(login)).into_response())
 }

@@ -7,7 +7,7 @@ use crate::old_metrics;
 use crate::tokens::{Claims, Role, Tokens};
 use aether_api::admin::AdminBackend;
 use aether_api::{ApiError, GuestLogin, PublicBackend, RequestPeer, RoomFilter, RoomInfo};
-use aether_limits::{RateLimit, TokenBucket, network_of};
+use aether_limits::{Network, RateLimit, TokenBucket, networks_of};
 use aether_metrics::{Gauge, Registry};
 use aether_net::Gateway;
 use aether_net::certificate::Certificates;
@@ -19,7 +19,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ struct GuestLogins {
     local_role: Option<Role>,
     access_seconds: u32,
     /// By network, so that one busy network does not slow down the others.
-    buckets: Mutex<HashMap<IpAddr, TokenBucket>>,
+    buckets: Mutex<HashMap<Network, TokenBucket>>,
 }
 
 impl GuestLogins {
@@ -76,7 +76,9 @@ impl GuestLogins {
             buckets.clear();
         }
         let rate = if peer.is_local { LOCAL_GUESTS } else { RateLimit::STRICT };
-        buckets.entry(network_of(peer.address)).or_insert_with(|| TokenBucket::new(rate, now)).take(now)
+        networks_of(peer.address).all(|(network, multiple)| {
+            buckets.entry(network).or_insert_with(|| TokenBucket::new(rate.times(multiple), now)).take(now)
+        })
     }
 }
 

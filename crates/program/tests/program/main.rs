@@ -12,3 +12,4 @@ mod pages;
 mod private_files;
 mod stolen_resume;
 mod support;
+mod unread;

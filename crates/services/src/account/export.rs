@@ -1,6 +1,7 @@
 //! Export of all stored data of a user as one document.
 
 use super::{Accounts, NOT_FOUND};
+use crate::calls::ANSWER_BLOCK_BYTES;
 use crate::error::{GrpcCode, ServiceError, TOO_OFTEN};
 use aether_store::{SqlRow, StoreError, Transaction, values};
 use serde_json::{Map, Value, json};
@@ -10,6 +11,10 @@ use uuid::Uuid;
 const EXPORT_BYTES_MAX: i64 = 64 * 1_024 * 1_024;
 /// Maximum number of concurrent exports. Each may hold several times its bytes in memory.
 pub(super) const CONCURRENT_EXPORTS_MAX: usize = 2;
+/// Maximum bytes of an export as JSON: escapes may double its texts.
+pub(super) const EXPORT_ANSWER_BYTES_MAX: usize = 2 * EXPORT_BYTES_MAX as usize;
+/// Blocks of the memory of running calls that an export takes, so that few run beside other large reads.
+pub(super) const EXPORT_BLOCKS: u32 = (EXPORT_BYTES_MAX as usize / ANSWER_BLOCK_BYTES) as u32;
 /// Approximate bytes of a row beside its texts.
 const ROW_BYTES: i64 = 128;
 

@@ -5,6 +5,7 @@ mod recovery;
 mod sign_in;
 
 use crate::ServiceError;
+use crate::account::export::{EXPORT_ANSWER_BYTES_MAX, EXPORT_BLOCKS};
 use crate::account::operation::{AccountExport, ExportAccount};
 use crate::account::{Account, Update, User, provider};
 use crate::calls::{Call, Operations, RatePreset, Serve};
@@ -59,6 +60,11 @@ impl Serve for DeleteAccount {
 
 impl Serve for ExportAccount {
     const PRESET: RatePreset = RatePreset::Expensive;
+    const ANSWER_BYTES_MAX: usize = EXPORT_ANSWER_BYTES_MAX;
+
+    fn answer_blocks(_: &Empty) -> u32 {
+        EXPORT_BLOCKS
+    }
 
     async fn serve(call: &Call<'_>, _: Empty) -> Result<AccountExport, ServiceError> {
         let document = call.services.accounts.export(call.identity()?.user).await?;

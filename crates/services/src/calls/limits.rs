@@ -16,3 +16,8 @@ pub const MODULES_MAX: usize = 64;
 pub const MODULE_NAME_BYTES_MAX: usize = 128;
 /// Maximum hooks of one module. A call runs all hooks of its operation in sequence.
 pub const HOOKS_MAX: usize = 1_024;
+/// Maximum bytes of an answer. It is in memory as a whole until the client has read it. The largest lists fit: 1,000
+/// leaderboard records with 4 KiB of metadata each.
+pub const ANSWER_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+/// Bytes of a block, in which the memory of running calls is counted: one stored object of the largest size.
+pub const ANSWER_BLOCK_BYTES: usize = 262_144;
