@@ -2,7 +2,7 @@
 
 use crate::peer::{PeerAddress, TrustedProxies};
 use crate::routing::ApiError;
-use crate::unread::{self, ClientShare, ConnectionProgress};
+use crate::unread::{self, ClientShare, ConnectionProgress, StallWatch};
 use aether_limits::NetworkShares;
 use aether_metrics::Counter;
 use axum::Router;
@@ -15,9 +15,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -165,7 +167,7 @@ where
     let address = requests.address;
     let has_begun = Arc::new(Notify::new());
     let first_request = Arc::clone(&has_begun);
-    let progress = Arc::new(ConnectionProgress::new());
+    let progress = Arc::<ConnectionProgress>::default();
     let shared = Arc::new((requests, settings.clone(), Arc::clone(&progress)));
     let service = service_fn(move |request: Request<Incoming>| {
         has_begun.notify_one();
@@ -190,24 +192,30 @@ where
         .max_header_list_size(HEADER_BYTES_MAX as u32)
         .max_concurrent_streams(Some(64));
     let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    let mut watch = StallWatch::new(progress, settings.write_stall);
+    // The connection first: a stall is judged after the connection could take what the socket accepts.
+    let mut connection = pin!(poll_fn(move |context| match connection.as_mut().poll(context) {
+        Poll::Ready(result) => Poll::Ready(Some(result)),
+        Poll::Pending => watch.poll_stalled(context).map(|()| None),
+    }));
     // The builder's own deadline starts with the first bytes; a silent peer needs a deadline too.
-    let result = tokio::select! {
-        result = connection.as_mut() => result,
+    let ended = tokio::select! {
+        biased;
+        ended = connection.as_mut() => ended,
         begun = timeout(settings.header_time_max, first_request.notified()) => match begun {
-            Ok(()) => tokio::select! {
-                result = timeout(LIFETIME_MAX, connection) => match result {
-                    Ok(result) => result,
-                    Err(_) => return debug!(%address, "connection reached its lifetime"),
-                },
-                () = progress.stalled(settings.write_stall) => {
-                    settings.stalled.inc();
-                    return debug!(%address, "answers not read in time");
-                }
+            Ok(()) => match timeout(LIFETIME_MAX, connection).await {
+                Ok(ended) => ended,
+                Err(_) => return debug!(%address, "connection reached its lifetime"),
             },
             Err(_) => return debug!(%address, "no request in time"),
         },
     };
-    if let Err(error) = result {
-        debug!(%address, %error, "connection failed");
+    match ended {
+        None => {
+            settings.stalled.inc();
+            debug!(%address, "answers not read in time");
+        }
+        Some(Err(error)) => debug!(%address, %error, "connection failed"),
+        Some(Ok(())) => {}
     }
 }

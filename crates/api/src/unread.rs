@@ -1,7 +1,9 @@
 //! Bodies of answers that a connection has not taken yet, and connections that stopped taking them.
 //!
-//! A stalled connection is found by its answers, not by its socket: with HTTP/2 a client can keep the socket busy while
-//! it takes no answer.
+//! A stall is judged by answers, not by the socket: with HTTP/2 a client can keep the socket busy while it takes no
+//! answer. It is judged in several checks, and each check runs in the task of the connection, after the connection was
+//! polled. So time in which the server or the machine was busy is not held against the client: however long a pause, the
+//! connection is polled before the next check, and takes at most one check of the number that a stall needs.
 
 use crate::answers::AnswerShare;
 use aether_limits::NetworkShare;
@@ -10,45 +12,70 @@ use axum::response::Response;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker, ready};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep};
 
 /// Longest part of an answer that is handed to the connection at once. A client has to take one within the time for a
 /// stall, so with 10 seconds at least 1.6 kB per second.
 const PART_BYTES_MAX: usize = 16_384;
+/// Checks in a row without progress that make a stall.
+const CHECKS: u32 = 10;
 
 /// Progress of the answers of one connection.
+#[derive(Default)]
 pub(crate) struct ConnectionProgress {
-    began: Instant,
-    /// Answers that are not taken as a whole.
+    /// Answers with bytes that the client has not taken.
     unread: AtomicUsize,
-    /// Time of the last progress of any answer, in milliseconds since `began`.
-    moved_at_ms: AtomicU64,
+    /// Parts of answers that were taken.
+    parts_taken: AtomicU64,
 }
 
 impl ConnectionProgress {
-    pub fn new() -> ConnectionProgress {
-        ConnectionProgress { began: Instant::now(), unread: AtomicUsize::new(0), moved_at_ms: AtomicU64::new(0) }
-    }
-
-    /// Returns when answers are unread and none has made progress for this time.
-    pub async fn stalled(&self, time_max: Duration) {
-        loop {
-            let moved_at = Duration::from_millis(self.moved_at_ms.load(Ordering::Relaxed));
-            let since = self.began.elapsed().saturating_sub(moved_at);
-            let is_idle = self.unread.load(Ordering::Relaxed) == 0;
-            let left = if is_idle { time_max } else { time_max.saturating_sub(since) };
-            if left.is_zero() {
-                return;
-            }
-            tokio::time::sleep(left).await;
-        }
-    }
-
     fn mark(&self) {
-        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.moved_at_ms.store(now, Ordering::Relaxed);
+        self.parts_taken.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Finds out that a connection has stalled.
+pub(crate) struct StallWatch {
+    progress: Arc<ConnectionProgress>,
+    interval: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    parts_taken: u64,
+    checks_without_progress: u32,
+}
+
+impl StallWatch {
+    /// Watches a connection that may stand still for this long.
+    pub fn new(progress: Arc<ConnectionProgress>, time_max: Duration) -> StallWatch {
+        let interval = time_max / CHECKS;
+        StallWatch { progress, interval, timer: None, parts_taken: 0, checks_without_progress: 0 }
+    }
+
+    /// Is ready if the connection has stalled. Call it in the task of the connection, each time after polling it.
+    pub fn poll_stalled(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let parts_taken = self.progress.parts_taken.load(Ordering::Relaxed);
+            let is_read = self.progress.unread.load(Ordering::Relaxed) == 0;
+            if is_read || parts_taken != self.parts_taken {
+                (self.parts_taken, self.checks_without_progress) = (parts_taken, 0);
+            }
+            if is_read {
+                self.timer = None;
+                return Poll::Pending;
+            }
+            let interval = self.interval;
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(interval)));
+            ready!(timer.as_mut().poll(context));
+            self.checks_without_progress += 1;
+            if self.checks_without_progress >= CHECKS {
+                return Poll::Ready(());
+            }
+            // From now, not from when it was due: checks that were missed are not made up for.
+            timer.as_mut().reset(Instant::now() + interval);
+        }
     }
 }
 
@@ -59,13 +86,39 @@ pub(crate) struct ClientShare(#[expect(dead_code, reason = "dropping it returns 
 /// An answer whose bytes are still in memory.
 struct UnreadAnswer {
     progress: Arc<ConnectionProgress>,
+    /// True if it counts as unread: the client is to take bytes, not the server to produce some.
+    is_counted: AtomicBool,
     _shares: (Option<AnswerShare>, Option<ClientShare>),
+}
+
+impl UnreadAnswer {
+    fn set_counted(&self, is_counted: bool) {
+        if self.is_counted.swap(is_counted, Ordering::AcqRel) != is_counted {
+            self.progress.mark();
+            match is_counted {
+                true => self.progress.unread.fetch_add(1, Ordering::Relaxed),
+                false => self.progress.unread.fetch_sub(1, Ordering::Relaxed),
+            };
+        }
+    }
 }
 
 impl Drop for UnreadAnswer {
     fn drop(&mut self) {
-        self.progress.mark();
-        self.progress.unread.fetch_sub(1, Ordering::Relaxed);
+        self.set_counted(false);
+    }
+}
+
+/// Counts an answer as unread when the server has produced more of it, even if the connection cannot take it yet.
+struct ProducedWaker {
+    answer: Arc<UnreadAnswer>,
+    connection: Waker,
+}
+
+impl Wake for ProducedWaker {
+    fn wake(self: Arc<Self>) {
+        self.answer.set_counted(true);
+        self.connection.wake_by_ref();
     }
 }
 
@@ -95,12 +148,30 @@ pub(crate) fn watch(mut response: Response, progress: &Arc<ConnectionProgress>) 
     let shares = (extensions.remove::<AnswerShare>(), extensions.remove::<ClientShare>());
     response.map(|body| {
         let unread = (!body.is_end_stream()).then(|| {
-            progress.mark();
-            progress.unread.fetch_add(1, Ordering::Relaxed);
-            Arc::new(UnreadAnswer { progress: Arc::clone(progress), _shares: shares })
+            let is_counted = AtomicBool::new(false);
+            let answer = UnreadAnswer { progress: Arc::clone(progress), is_counted, _shares: shares };
+            answer.set_counted(true);
+            Arc::new(answer)
         });
         AnswerBody { body, rest: Bytes::new(), unread }
     })
+}
+
+impl AnswerBody {
+    /// Polls for the next frame. While the server has none, the answer does not count as unread.
+    fn poll_produced(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let body = Pin::new(&mut self.body);
+        // A body of known length is complete.
+        let Some(answer) = self.unread.as_ref().filter(|_| body.size_hint().exact().is_none()) else {
+            return body.poll_frame(context);
+        };
+        // Before polling, because the waker may be called at once.
+        answer.set_counted(false);
+        let waker = ProducedWaker { answer: Arc::clone(answer), connection: context.waker().clone() };
+        let frame = ready!(body.poll_frame(&mut Context::from_waker(&Waker::from(Arc::new(waker)))));
+        answer.set_counted(true);
+        Poll::Ready(frame)
+    }
 }
 
 impl HttpBody for AnswerBody {
@@ -112,7 +183,7 @@ impl HttpBody for AnswerBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         while self.rest.is_empty() {
-            let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+            let frame = match ready!(self.poll_produced(context)) {
                 Some(Ok(frame)) => frame,
                 end => return Poll::Ready(end),
             };
