@@ -1,6 +1,7 @@
 //! Clients behind a trusted proxy are limited one by one.
 
 use aether_server::config::Config;
+use aether_testkit_server::logins::{email, log_in};
 use aether_testkit_server::{ApiClient, DEADLINE, TestServer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -102,5 +103,22 @@ async fn open_requests_are_counted_by_client_and_connections_of_the_proxy_are_no
     for client in &mut idle {
         assert_eq!(client.get("/healthcheck").await.expect("the server answers").status, 200, "others are served");
     }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_passwords_of_one_ipv6_customer_are_limited_together() {
+    let server = TestServer::start(trust_this_machine).await;
+    let mut statuses = std::collections::BTreeMap::new();
+    // Each attempt has another account, and another /64 of one /48. Sixteen of them share a /56.
+    for number in 0..60 {
+        let address = format!("2001:db8:1:{:x}::1", number * 16);
+        let mut client = ApiClient::new(server.http).with_header("x-forwarded-for", address);
+        *statuses.entry(log_in(&mut client, &email(), "wrong horse", false).await.status).or_insert(0) += 1;
+    }
+    // Four times the ten wrong passwords of one network.
+    assert_eq!(statuses, [(401, 40), (429, 20)].into());
+    let mut other = ApiClient::new(server.http).with_header("x-forwarded-for", "2001:db8:2::1");
+    assert_eq!(log_in(&mut other, &email(), "wrong horse", false).await.status, 401, "another customer");
     server.stop().await;
 }
