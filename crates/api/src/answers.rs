@@ -1,8 +1,13 @@
 //! Memory of answers: of running calls, and of answers that clients have not read yet.
 //!
-//! An answer is in memory as a whole until its client has read it, so a client that does not read must not get more and
-//! more of them. A call takes its share when its answer is complete ([`AnswerBudget::take`]); the listener returns it
-//! with the last byte that is written, or when it closes the connection.
+//! An answer is in memory until its client has read it, so a client that does not read must not get more and more of
+//! them. A call that may read much waits until it may run ([`AnswerBudget::start`]). It takes the share of its answer
+//! when that is complete ([`AnswerBudget::take`]); the listener returns it with the last byte that is written, or when
+//! it closes the connection.
+//!
+//! Memory of a running call, for each byte of values: one byte in rows (two on PostgreSQL, until they are read), at most
+//! two of JSON, and after the rows at most two compressed. So running calls take at most four times their blocks, 128
+//! MiB; with unread answers (256 MiB) that is 384 MiB in all.
 
 use aether_limits::{KeyedShare, KeyedShares, NetworkShare, NetworkShares};
 use aether_metrics::{Counter, Registry};
@@ -12,7 +17,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
-/// Unread answers of one account, in KiB: two of the largest, except for one that alone is longer (an export).
+/// Unread answers of one account, in KiB: two of the largest, except for one that alone is longer.
 const ACCOUNT_KIB_MAX: u32 = 16 * 1_024;
 /// Unread answers to one network, in KiB. Players behind one router share a network.
 const NETWORK_KIB_MAX: u32 = 64 * 1_024;
@@ -22,9 +27,13 @@ const SERVER_KIB_MAX: u32 = 256 * 1_024;
 const LARGE_KIB_MAX: u32 = SERVER_KIB_MAX / 4 * 3;
 /// Longest answer that counts as small, in KiB.
 const SMALL_KIB_MAX: u32 = 64;
-/// Blocks of [`aether_services::calls::ANSWER_BLOCK_BYTES`] that running calls may need together: 128 MiB. Calls wait for
-/// them; they do not depend on clients, so they end soon.
-const RUNNING_BLOCKS_MAX: u32 = 512;
+/// Blocks of [`aether_services::calls::ANSWER_BLOCK_BYTES`] that running calls may need together: 32 MiB of values, eight
+/// of the largest reads. Calls wait for them; they do not depend on clients, so they end soon.
+const RUNNING_BLOCKS_MAX: u32 = 128;
+/// Blocks of the running calls of one account: two of the largest reads. Its further calls wait without holding up others.
+const ACCOUNT_RUNNING_BLOCKS_MAX: u32 = 32;
+/// Accounts that share a queue for running calls are as likely as one in this number.
+const ACCOUNT_QUEUES: usize = 256;
 /// Seconds after which a refused client may try again.
 const RETRY_SECONDS: u32 = 1;
 
@@ -40,6 +49,7 @@ const NETWORK_FULL: ServiceError = ServiceError::new(
 /// Memory of the answers of one server.
 pub(crate) struct AnswerBudget {
     running: Arc<Semaphore>,
+    running_of_account: Vec<Arc<Semaphore>>,
     accounts: KeyedShares<Uuid>,
     networks: NetworkShares,
     refused_by_account: Counter,
@@ -52,13 +62,22 @@ pub(crate) struct AnswerShare {
     _shares: Arc<(Option<KeyedShare<Uuid>>, NetworkShare)>,
 }
 
+/// Share of a running call, as an extension of its answer until that is complete. It is returned when the last clone is
+/// dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct RunningShare {
+    _permits: Arc<[OwnedSemaphorePermit; 2]>,
+}
+
 impl AnswerBudget {
     pub fn new(registry: &Registry) -> AnswerBudget {
         let refused = |limit: &str| {
             let help = "Answers dropped because too many were unread, by limit.";
             registry.counter("aether_answers_refused_total", help, &[("limit", limit)])
         };
+        let queue = || Arc::new(Semaphore::new(ACCOUNT_RUNNING_BLOCKS_MAX as usize));
         AnswerBudget {
+            running_of_account: std::iter::repeat_with(queue).take(ACCOUNT_QUEUES).collect(),
             running: Arc::new(Semaphore::new(RUNNING_BLOCKS_MAX as usize)),
             accounts: KeyedShares::default(),
             networks: NetworkShares::default(),
@@ -67,12 +86,18 @@ impl AnswerBudget {
         }
     }
 
-    /// Waits until a call may run whose answer needs up to this number of blocks.
-    pub async fn start(&self, blocks: u32) -> Option<OwnedSemaphorePermit> {
-        match blocks.min(RUNNING_BLOCKS_MAX) {
-            0 => None,
-            blocks => Arc::clone(&self.running).acquire_many_owned(blocks).await.ok(),
+    /// Waits until a call may run whose answer needs up to this number of blocks. `None` for a call that needs none.
+    pub async fn start(&self, caller: &Caller, blocks: u32) -> Option<RunningShare> {
+        let blocks = blocks.min(ACCOUNT_RUNNING_BLOCKS_MAX);
+        if blocks == 0 {
+            return None;
         }
+        let account = caller.user().map_or(0, |identity| identity.user.as_u128());
+        let queue = &self.running_of_account[(account % ACCOUNT_QUEUES as u128) as usize];
+        // The queue of the account first, so that a call that waits there takes nothing from others.
+        let of_account = Arc::clone(queue).acquire_many_owned(blocks).await.ok()?;
+        let of_all = Arc::clone(&self.running).acquire_many_owned(blocks).await.ok()?;
+        Some(RunningShare { _permits: Arc::new([of_account, of_all]) })
     }
 
     /// Takes the share of a complete answer, or fails if its client has too many unread ones.
@@ -103,7 +128,11 @@ impl AnswerBudget {
 mod tests {
     use super::*;
     use aether_services::UserIdentity;
+    use aether_services::calls::ANSWER_BLOCK_BYTES;
     use std::collections::BTreeMap;
+    use std::future::{Future, poll_fn};
+    use std::pin::{Pin, pin};
+    use std::task::Poll;
 
     const MIB: u64 = 1_048_576;
 
@@ -111,6 +140,35 @@ mod tests {
         let user = Uuid::from_u128(number);
         let (username, variables) = (String::new(), BTreeMap::new());
         Caller::User(Arc::new(UserIdentity { user, username, session: user, variables, issued_at: 0, expires_at: 0 }))
+    }
+
+    async fn is_waiting(call: Pin<&mut impl Future>) -> bool {
+        let mut call = call;
+        poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())).await
+    }
+
+    #[tokio::test]
+    async fn running_calls_are_bounded_per_account_and_in_all() {
+        const LARGEST: u32 = 16;
+        assert_eq!(LARGEST as usize * ANSWER_BLOCK_BYTES, aether_services::storage::VALUES_BYTES_MAX);
+        let budget = AnswerBudget::new(&Registry::new());
+        let mut held = Vec::new();
+        held.extend(budget.start(&user(1), LARGEST).await);
+        held.extend(budget.start(&user(1), LARGEST).await);
+        assert_eq!(held.len(), 2);
+        let (first, last) = (user(1), user(9));
+        let mut third = pin!(budget.start(&first, LARGEST));
+        assert!(is_waiting(third.as_mut()).await, "the account has two running reads");
+        assert!(budget.start(&user(1), 0).await.is_none(), "small answers do not wait");
+        for number in 2..5 {
+            held.extend(budget.start(&user(number), LARGEST).await);
+            held.extend(budget.start(&user(number), LARGEST).await);
+        }
+        assert_eq!(held.len(), 8);
+        let mut ninth = pin!(budget.start(&last, LARGEST));
+        assert!(is_waiting(ninth.as_mut()).await, "eight reads run");
+        held.pop();
+        assert!(!is_waiting(ninth.as_mut()).await, "it does not wait for the account before it");
     }
 
     #[test]

@@ -9,11 +9,12 @@ mod answer;
 pub(crate) mod encoding;
 mod error;
 mod openapi;
+mod parts;
 mod query;
 mod rate;
 mod routes;
 
-pub(crate) use answer::{ErrorAnswer, answer, json, with_headers};
+pub(crate) use answer::{ErrorAnswer, JSON, answer, json, with_headers};
 pub use error::ApiError;
 pub(crate) use error::complete;
 pub(crate) use openapi::Description;

@@ -118,14 +118,22 @@ struct RouteOperation {
     name: &'static str,
     access: Access,
     preset: RatePreset,
+    /// Bytes of an answer, and bytes of a streamed one that are in memory at a time.
     answer_bytes_max: usize,
+    streamed_bytes: usize,
     write_error: fn(ErrorAnswer) -> Response,
 }
 
 impl RouteOperation {
     fn of<I: Calls, O: Serve>(write_error: fn(ErrorAnswer) -> Response) -> RouteOperation {
-        let (access, answer_bytes_max) = (I::access(O::ACCESS), O::ANSWER_BYTES_MAX);
-        RouteOperation { name: O::NAME, access, preset: O::PRESET, answer_bytes_max, write_error }
+        RouteOperation {
+            name: O::NAME,
+            access: I::access(O::ACCESS),
+            preset: O::PRESET,
+            answer_bytes_max: O::ANSWER_BYTES_MAX,
+            streamed_bytes: O::STREAMED_BYTES,
+            write_error,
+        }
     }
 }
 
@@ -207,7 +215,24 @@ impl<I: Calls> Routes<I> {
     ) -> Routes<I> {
         let Form { read, write, write_error, form } = form;
         let operation = RouteOperation::of::<I, O>(write_error);
+        let write = move |_: &I, _: &CallContext, state: W, message: &O::Answer| write(state, message);
         self.add::<O, W>((method, path), operation, RouteForm::Written(form), read, write)
+    }
+
+    /// Adds an operation whose request is in path and query, and whose answer is streamed: the answer of the operation only
+    /// begins it.
+    pub fn streamed<O: Serve>(
+        self,
+        method: Method,
+        path: &'static str,
+        write: fn(&I, &CallContext) -> Response,
+    ) -> Routes<I> {
+        let operation = RouteOperation::of::<I, O>(I::write_error);
+        let (request, answered) = (O::Request::full_name(), O::Answer::full_name());
+        let form = RouteForm::Messages { request, answer: answered, source: Source::Address };
+        let read = |received: &mut Received| Ok((received.query_values()?.read()?, ()));
+        let write = move |interface: &I, context: &CallContext, (), _: &O::Answer| write(interface, context);
+        self.add::<O, ()>((method, path), operation, form, read, write)
     }
 
     fn messages<O: Serve>(
@@ -221,7 +246,8 @@ impl<I: Calls> Routes<I> {
         let (request, answered) = (O::Request::full_name(), O::Answer::full_name());
         let form = RouteForm::Messages { request, answer: answered, source };
         let read = move |received: &mut Received| Ok((read(received)?, ()));
-        self.add::<O, ()>((method, path), operation, form, read, |(), message| answer(message))
+        let write = |_: &I, _: &CallContext, (), message: &O::Answer| answer(message);
+        self.add::<O, ()>((method, path), operation, form, read, write)
     }
 
     fn add<O: Serve, W: Send + 'static>(
@@ -230,7 +256,7 @@ impl<I: Calls> Routes<I> {
         operation: RouteOperation,
         form: RouteForm,
         read: impl Fn(&mut Received) -> ReadResult<O, W> + Send + Sync + 'static,
-        write: fn(W, &O::Answer) -> Response,
+        write: impl Fn(&I, &CallContext, W, &O::Answer) -> Response + Copy + Send + Sync + 'static,
     ) -> Routes<I> {
         let handler: Handler<I> = Arc::new(move |interface, mut received| {
             let request = read(&mut received);
@@ -238,10 +264,11 @@ impl<I: Calls> Routes<I> {
             let context = received.context;
             Box::pin(async move {
                 let (request, write_state) = request?;
-                let _running = interface.answers().start(O::answer_blocks(&request)).await;
+                let running = interface.answers().start(&context.caller, O::answer_blocks(&request)).await;
                 let message = interface.services().run::<O>(&context, request).await?;
-                let response = write(write_state, &message);
-                bound_answer(&interface, &context, operation.answer_bytes_max, response)
+                let mut response = write(&interface, &context, write_state, &message);
+                running.and_then(|running| response.extensions_mut().insert(running));
+                bound_answer(&interface, &context, operation, response)
             })
         });
         self.router = self.router.route(path, on_method(&method, operation, handler));
@@ -255,15 +282,16 @@ impl<I: Calls> Routes<I> {
 fn bound_answer<I: Calls>(
     interface: &I,
     context: &CallContext,
-    bytes_max: usize,
+    operation: RouteOperation,
     mut response: Response,
 ) -> Result<Response, ServiceError> {
-    let bytes = response.body().size_hint().lower();
+    let (bytes, bytes_max) = (response.body().size_hint().lower(), operation.answer_bytes_max);
     if bytes > bytes_max as u64 {
         let message = format!("The answer has {bytes} bytes; at most {bytes_max} are sent. Ask for fewer entries.");
         return Err(ServiceError::invalid(message));
     }
     let address = context.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let bytes = bytes.max(operation.streamed_bytes as u64);
     response.extensions_mut().insert(interface.answers().take(&context.caller, address, bytes)?);
     Ok(response)
 }

@@ -20,6 +20,7 @@ mod modules;
 mod serve;
 
 pub use functions::Functions;
+pub(crate) use limits::answer_blocks;
 pub use limits::{
     ANSWER_BLOCK_BYTES, ANSWER_BYTES_MAX, FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, HOOKS_MAX, MATCH_TYPE_NAME_BYTES_MAX,
     MATCH_TYPES_MAX, MODULE_NAME_BYTES_MAX, MODULES_MAX, PAYLOAD_BYTES_MAX,
