@@ -36,8 +36,9 @@ pub trait PublicBackend: Send + Sync + 'static {
     /// Returns the running rooms that match a filter.
     fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo>;
 
-    /// Issues a guest login, if guests are allowed.
-    fn guest(&self, peer: &RequestPeer) -> Result<GuestLogin, ApiError>;
+    /// Issues a guest login, if guests are allowed. A local peer that shows the developer secret gets the role of a
+    /// developer.
+    fn guest(&self, peer: &RequestPeer, developer_secret: Option<&str>) -> Result<GuestLogin, ApiError>;
 
     /// Returns an error with the reason if the server takes no new players.
     fn readiness(&self) -> Result<(), String>;
@@ -237,7 +238,9 @@ async fn guest(
     if !api.origins.allow_request(&headers) {
         return Err(foreign_origin());
     }
-    let login = api.backend.guest(&api.peer(address, &headers))?;
+    let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let developer_secret = shown.and_then(|shown| shown.strip_prefix("Bearer "));
+    let login = api.backend.guest(&api.peer(address, &headers), developer_secret)?;
     // It has a token.
     Ok(([(header::CACHE_CONTROL, "no-store")], Json(login)).into_response())
 }

@@ -127,6 +127,13 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl RunningServer {
+    /// Returns the secret by which a guest on this machine gets the role of a developer, if the server grants it: the value
+    /// of `developer` in the fragment of the start URL, and of `Authorization: Bearer` in `POST /api/guest`.
+    #[must_use]
+    pub fn developer_secret(&self) -> Option<String> {
+        self.backend.developer_secret()
+    }
+
     pub(crate) async fn start(
         mut server: Server,
         config: Config,

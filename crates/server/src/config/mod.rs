@@ -295,8 +295,8 @@ section! {
         /// Allows guest logins: anyone gets a token without signing in. Default: true on loopback without trusted proxies,
         /// false on a public server.
         enabled: Option<bool> = None;
-        /// Role of a guest. Default: `developer` on loopback without trusted proxies, `player` on a public server, where
-        /// any other role is an error.
+        /// Role of a guest on this machine who shows the developer secret; all others are players. Default: `developer` on
+        /// loopback without trusted proxies, `player` on a public server, where any other role is an error.
         role: Option<Role> = None;
     }
 }
