@@ -9,8 +9,8 @@ use std::net::IpAddr;
 
 /// Incomplete bodies of one network: 16 MiB of the largest.
 const PER_NETWORK_MAX: u32 = 64;
-/// Incomplete bodies of the whole server: 512 MiB of the largest, of at least 32 networks.
-const TOTAL_MAX: u32 = 2_048;
+/// Incomplete bodies of the whole server: 256 MiB of the largest, of at least 16 networks.
+const TOTAL_MAX: u32 = 1_024;
 
 const TOO_MANY: ServiceError = ServiceError::new(
     GrpcCode::ResourceExhausted,
