@@ -23,10 +23,11 @@ const CONNECTIONS: usize = 40;
 const STREAMS: u32 = 64;
 /// Exports that are not read.
 const EXPORTS: usize = 20;
-/// Bound of the memory of the server beyond that before the requests. Of one account, unread answers have 16 MiB, and
-/// running calls four times 8 MiB; as much again is for the other account and for what the allocator keeps. Pages of the
-/// database file that are mapped do not count: the system has them once, and takes them back when it needs memory.
-const GROWTH_BYTES_MAX: u64 = 2 * (16 + 4 * 8) * 1_048_576;
+/// Bound of the memory of the server beyond that before the requests. Of each of the two accounts, unread answers have 16
+/// MiB, and running calls four times 8 MiB. For each of the 16 threads of PostgreSQL the allocator keeps the rows of a
+/// read, 4 MiB. Pages of the database file that are mapped do not count: the system has them once, and takes them back
+/// when it needs memory.
+const GROWTH_BYTES_MAX: u64 = (2 * (16 + 4 * 8) + 16 * 4) * 1_048_576;
 
 /// Returns a line of the status of a process, in bytes.
 fn status_bytes(id: u32, name: &str) -> u64 {
@@ -168,7 +169,7 @@ async fn unread_answers_take_bounded_memory_and_are_closed() {
             }
             drop(held);
         }
-        memory.end(&database.name);
+        memory.end(database.name);
         assert!(metric(&server, "aether_answers_refused_total").await > 0.0, "{}", database.name);
         server.kill().await;
     }
@@ -201,7 +202,7 @@ async fn unread_exports_take_bounded_memory_and_are_closed() {
         assert_eq!(read.status, 200, "{}", database.name);
         let objects = &read.json()["document"]["storage_objects"];
         assert_eq!(objects.as_array().map(Vec::len), Some(OBJECTS), "{}", database.name);
-        memory.end(&database.name);
+        memory.end(database.name);
         server.kill().await;
     }
 }
