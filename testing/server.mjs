@@ -20,6 +20,8 @@ export class Server {
   address;
   /** Host and port of the admin listener. */
   adminAddress;
+  /** Fragment of a URL with the developer secret, such as `#developer=…`. */
+  developerFragment;
 
   /** Creates a server with settings such as `room.arena.players_max=200`. */
   constructor(settings = []) {
@@ -56,6 +58,7 @@ export class Server {
     const listening = await this.#listening(child);
     this.address = listening.http;
     this.adminAddress = listening.admin;
+    this.developerFragment = new URL(listening.url).hash;
   }
 
   /** Waits for the line with the server's addresses. */
@@ -72,6 +75,11 @@ export class Server {
         resolve(listening);
       });
     });
+  }
+
+  /** Secret that makes a guest a developer. */
+  get developerSecret() {
+    return this.developerFragment.split("=")[1];
   }
 
   /** Stops the server gracefully. */
@@ -123,7 +131,8 @@ export function environment() {
 
 function listeningIn(line) {
   try {
-    return JSON.parse(line).listening;
+    const { listening, url } = JSON.parse(line);
+    return listening === undefined ? undefined : { ...listening, url };
   } catch {
     return undefined;
   }

@@ -7,7 +7,7 @@ import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "
 import { OFFLINE, launch } from "./support/visitor.mjs";
 
 const stage = setStage(Player);
-const open = ({ path = "", ...options } = {}) => stage.open(`sandbox${path}`, options);
+const open = ({ path = "", ...options } = {}) => stage.open(`sandbox${path}${stage.server.developerFragment}`, options);
 
 for (const transport of ["websocket", "webtransport"]) {
   test(`a ship is steered over ${transport}`, LIMIT, async () => {
@@ -75,18 +75,30 @@ test("the playground buttons spawn, stress and clear", LIMIT, async () => {
   assertNoComplaints(player);
 });
 
-test("a role without the playground does not see its buttons", LIMIT, async () => {
+test("the developer secret gives the playground, and leaves the address bar", LIMIT, async () => {
   const player = await open();
   await player.playing();
   assert.equal(await player.page.isVisible("#playground"), true);
-  await player.page.route("**/api/guest", async (route) => {
-    const response = await route.fetch();
-    await route.fulfill({ response, json: { ...(await response.json()), role: "player" } });
-  });
+  assert.equal(await player.page.isVisible("#playground-hint"), false);
+  assert.equal(new URL(player.page.url()).hash, "");
+  // The browser keeps it.
   await player.page.reload();
+  await player.playing();
+  assert.equal(await player.page.isVisible("#playground"), true);
+});
+
+test("without the developer secret a page has no playground, and says how to get it", LIMIT, async () => {
+  const player = await stage.open("sandbox");
   await player.playing();
   assert.equal(await player.page.isVisible("#playground"), false);
   assert.equal(await player.page.isVisible("#server"), false);
+  assert.match(await player.page.textContent("#playground-hint"), /open the URL that the server printed/);
+  assert.equal(await player.page.isVisible("#playground-hint"), true);
+  await player.page.goto(`${stage.server.url}/${stage.server.developerFragment}`);
+  await player.page.waitForFunction(() => location.hash === "");
+  await player.page.goto(`${stage.server.url}/sandbox`);
+  await player.playing();
+  assert.equal(await player.page.isVisible("#playground"), true);
 });
 
 test("switching the transport keeps the ship", LIMIT, async () => {

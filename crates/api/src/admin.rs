@@ -1,10 +1,12 @@
 //! The operator's interface: metrics, detailed health, and profiles. It has its own listener.
 
+use crate::peer::host_name;
 use crate::routing::{self, ApiError, CustomRoute, Description, ErrorAnswer, Interface, Routes};
 use aether_services::calls::Access;
 use aether_services::{Caller, GrpcCode, ServiceError};
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::{Query, Request, State};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -12,6 +14,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -65,14 +68,31 @@ impl Interface for Admin {
 
 /// Returns the router of the operator's interface.
 ///
-/// If a key is set, `/health` and `/debug` require it as a bearer token; metrics do not.
-pub fn router(backend: Arc<dyn AdminBackend>, key: Option<&str>) -> Router {
+/// If a key is set, all routes but `/livez` and the description require it as a bearer token. `hosts` are names of the
+/// listener besides IP addresses and `localhost`. Requests to other names are rejected: they come from pages whose name
+/// was made to resolve to this machine.
+pub fn router(backend: Arc<dyn AdminBackend>, key: Option<&str>, hosts: Vec<String>) -> Router {
+    let hosts: Arc<[String]> = hosts.into();
     let admin = Admin { backend, key: key.map(digest), profiling: Arc::new(Semaphore::new(1)) };
     routes()
         .described(&description())
         .into_router(admin)
         .fallback(async || ApiError::of_status(StatusCode::NOT_FOUND))
+        .layer(axum::middleware::from_fn_with_state(hosts, check_host))
         .layer(axum::middleware::map_response(async |response: Response| routing::complete(response)))
+}
+
+async fn check_host(State(hosts): State<Arc<[String]>>, request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).map(host_name).unwrap_or("");
+    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    let is_listed = hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
+    if is_address || host.eq_ignore_ascii_case("localhost") || is_listed {
+        return next.run(request).await;
+    }
+    let sentence = format!(
+        "`{host}` is not a name of the admin listener. Use its IP address or localhost, or add the name to http.admin_hosts."
+    );
+    ApiError::new(StatusCode::MISDIRECTED_REQUEST, "bad_host", sentence).into_response()
 }
 
 fn routes() -> Routes<Admin> {
@@ -84,7 +104,7 @@ fn routes() -> Routes<Admin> {
         .custom(custom("/debug/heap", "Heap", Operator, TEXT), get(heap))
         .custom(custom("/debug/threads", "Threads", Operator, TEXT), get(threads))
         .custom(custom("/debug/profile", "Profile", Operator, "image/svg+xml"), get(profile))
-        .custom(custom("/metrics", "Metrics", Everyone, TEXT), get(metrics))
+        .custom(custom("/metrics", "Metrics", Operator, TEXT), get(metrics))
         .custom(custom("/livez", "Livez", Everyone, TEXT), get(async || "ok\n"))
 }
 

@@ -3,6 +3,7 @@
 //! [`router`] builds the public router, which tests use without a socket; [`listener`] serves it on one.
 
 pub mod admin;
+mod answers;
 pub mod client;
 mod cors;
 mod folder;
@@ -15,6 +16,8 @@ mod realtime;
 mod request_metrics;
 mod routing;
 mod site;
+mod slow_bodies;
+mod unread;
 
 pub use origin::AllowedOrigins;
 pub use page::{PageAsset, PageFile, Pages};

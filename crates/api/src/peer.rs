@@ -29,8 +29,10 @@ const PROXY_HEADERS: [&str; 8] = [
 pub struct RequestPeer {
     /// Address of the client, past any trusted proxy.
     pub address: IpAddr,
-    /// True only if the request certainly came from this machine and used one of its local names. False for a proxied
-    /// request, and for one that a foreign page sent to a foreign name that resolves to this machine.
+    /// True if the request came from a program on this machine and used one of its local names. False for a request with
+    /// headers of a proxy, and for one that a foreign page sent to a foreign name that resolves to this machine.
+    ///
+    /// It grants no rights by itself: a tunnel or a proxy without headers is a program on this machine too.
     pub is_local: bool,
 }
 

@@ -5,11 +5,13 @@ use crate::origin::{AllowedOrigins, foreign_origin};
 use crate::page::Pages;
 use crate::peer::{PeerAddress, RequestPeer, TrustedProxies, host_name};
 use crate::request_metrics::RequestMetrics;
-use crate::routing::{self, ApiError};
+use crate::routing::{self, ApiError, Calls as _, ErrorAnswer};
 use crate::{cors, page, realtime, site};
 use aether_metrics::Registry;
 use aether_net::Gateway;
+use aether_services::Caller;
 use aether_wire::ServerInfo;
+use axum::body::HttpBody as _;
 use axum::extract::{Extension, FromRef, MatchedPath, Query, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -34,8 +36,9 @@ pub trait PublicBackend: Send + Sync + 'static {
     /// Returns the running rooms that match a filter.
     fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo>;
 
-    /// Issues a guest login, if guests are allowed.
-    fn guest(&self, peer: &RequestPeer) -> Result<GuestLogin, ApiError>;
+    /// Issues a guest login, if guests are allowed. A local peer that shows the developer secret gets the role of a
+    /// developer.
+    fn guest(&self, peer: &RequestPeer, developer_secret: Option<&str>) -> Result<GuestLogin, ApiError>;
 
     /// Returns an error with the reason if the server takes no new players.
     fn readiness(&self) -> Result<(), String>;
@@ -213,20 +216,31 @@ async fn server(State(api): State<PublicApi>, headers: HeaderMap) -> Json<Server
 
 async fn rooms(
     State(api): State<PublicApi>,
+    Extension(address): Extension<PeerAddress>,
+    headers: HeaderMap,
     filter: Result<Query<RoomFilter>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(filter) = filter
         .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "bad_query", "Filter rooms by `type` and `label` only."))?;
-    Ok(Json(json!({ "rooms": api.backend.rooms(&filter) })).into_response())
+    let mut response = routing::answer(&json!({ "rooms": api.backend.rooms(&filter) }));
+    // The list may be long, and is in memory until the client has read it.
+    let (address, bytes) = (api.peer(address, &headers).address, response.body().size_hint().lower());
+    let share = api.client_api.answers().take(&Caller::Anonymous, address, bytes).map_err(ErrorAnswer::from)?;
+    response.extensions_mut().insert(share);
+    Ok(response)
 }
 
 async fn guest(
     State(api): State<PublicApi>,
     Extension(address): Extension<PeerAddress>,
     headers: HeaderMap,
-) -> Result<Json<GuestLogin>, ApiError> {
+) -> Result<Response, ApiError> {
     if !api.origins.allow_request(&headers) {
         return Err(foreign_origin());
     }
-    Ok(Json(api.backend.guest(&api.peer(address, &headers))?))
+    let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let developer_secret = shown.and_then(|shown| shown.strip_prefix("Bearer "));
+    let login = api.backend.guest(&api.peer(address, &headers), developer_secret)?;
+    // It has a token.
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(login)).into_response())
 }

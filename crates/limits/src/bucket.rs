@@ -19,6 +19,13 @@ impl RateLimit {
     /// For messages of a realtime connection other than inputs.
     pub const REALTIME: RateLimit = RateLimit { per_second: 60, burst: 30 };
 
+    /// Returns a multiple of the limit.
+    #[must_use]
+    pub fn times(self, multiple: u32) -> RateLimit {
+        let RateLimit { per_second, burst } = self;
+        RateLimit { per_second: per_second.saturating_mul(multiple), burst: burst.saturating_mul(multiple) }
+    }
+
     /// For inputs: twice the tick rate, and a burst of half a second, because networks deliver in bursts.
     #[must_use]
     pub fn inputs(tick_hz: u32) -> RateLimit {

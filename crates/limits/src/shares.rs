@@ -1,7 +1,6 @@
 //! Shares of a limit, counted by key.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counts the shares of each key. A share is returned when dropped.
@@ -21,6 +20,8 @@ struct ShareCounts<K> {
 pub struct KeyedShare<K: Ord> {
     counts: Arc<Mutex<ShareCounts<K>>>,
     key: Option<K>,
+    /// Number of shares that it holds.
+    size: u32,
 }
 
 impl<K> Default for KeyedShares<K> {
@@ -40,14 +41,21 @@ impl<K: Ord + Clone> KeyedShares<K> {
     /// Takes a share for a key. Returns `None` if the limit of the key or the total limit is reached.
     #[must_use]
     pub fn take(&self, key: K, per_key_max: u32, total_max: u32) -> Option<KeyedShare<K>> {
+        self.take_many(key, 1, per_key_max, total_max)
+    }
+
+    /// Takes several shares for a key, all or none.
+    #[must_use]
+    pub fn take_many(&self, key: K, size: u32, per_key_max: u32, total_max: u32) -> Option<KeyedShare<K>> {
         let mut counts = lock(&self.counts);
-        let of_key = counts.by_key.get(&key).copied().unwrap_or(0);
-        if of_key >= per_key_max || counts.total >= total_max {
+        let of_key = counts.by_key.get(&key).copied().unwrap_or(0).checked_add(size)?;
+        let total = counts.total.checked_add(size)?;
+        if of_key > per_key_max || total > total_max {
             return None;
         }
-        counts.by_key.insert(key.clone(), of_key + 1);
-        counts.total += 1;
-        Some(KeyedShare { counts: Arc::clone(&self.counts), key: Some(key) })
+        counts.by_key.insert(key.clone(), of_key);
+        counts.total = total;
+        Some(KeyedShare { counts: Arc::clone(&self.counts), key: Some(key), size })
     }
 
     /// Number of shares of a key.
@@ -67,9 +75,9 @@ impl<K: Ord> Drop for KeyedShare<K> {
     fn drop(&mut self) {
         let Some(key) = self.key.take() else { return };
         let mut counts = lock(&self.counts);
-        counts.total -= 1;
+        counts.total -= self.size;
         if let Some(count) = counts.by_key.get_mut(&key) {
-            *count -= 1;
+            *count -= self.size;
             if *count == 0 {
                 counts.by_key.remove(&key);
             }
@@ -79,17 +87,6 @@ impl<K: Ord> Drop for KeyedShare<K> {
 
 fn lock<K>(counts: &Mutex<ShareCounts<K>>) -> MutexGuard<'_, ShareCounts<K>> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Returns the network that counts as one peer: an IPv4 address, or the /64 network of an IPv6 address.
-#[must_use]
-pub fn network_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) if !address.is_loopback() => {
-            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
-        }
-        address => address,
-    }
 }
 
 #[cfg(test)]
@@ -112,11 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_network_is_one_peer_and_a_mapped_address_is_what_it_maps() {
-        let network = |text: &str| network_of(text.parse().unwrap());
-        assert_eq!(network("2001:db8:1:2:3:4:5:6"), network("2001:db8:1:2:ffff::"));
-        assert_ne!(network("2001:db8:1:2::"), network("2001:db8:1:3::"));
-        assert_eq!(network("::ffff:1.2.3.4"), network("1.2.3.4"));
-        assert_eq!(network("::1").to_string(), "::1");
+    fn several_shares_are_taken_and_returned_together() {
+        let shares = KeyedShares::default();
+        let five = shares.take_many("ann", 5, 6, 8).unwrap();
+        assert!(shares.take_many("ann", 2, 6, 8).is_none(), "7 of 6");
+        assert!(shares.take_many("ben", 4, 6, 8).is_none(), "9 of 8");
+        assert!(shares.take_many("ben", u32::MAX, u32::MAX, u32::MAX).is_none(), "sums do not overflow");
+        assert_eq!((shares.count(&"ann"), shares.count(&"ben"), shares.total()), (5, 0, 5));
+        drop(five);
+        assert_eq!((shares.count(&"ann"), shares.total()), (0, 0));
     }
 }

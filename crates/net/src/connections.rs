@@ -4,7 +4,7 @@ use crate::connection;
 use crate::metrics::ConnectionMetrics;
 use crate::protocol::Protocol;
 use crate::transport::Transport;
-use aether_limits::{KeyedShare, KeyedShares, RateLimit, network_of};
+use aether_limits::{NetworkShare, NetworkShares, RateLimit};
 use aether_metrics::Gauge;
 use aether_wire::ConnectionId;
 use std::net::IpAddr;
@@ -51,7 +51,7 @@ pub struct Connections {
     pub(crate) metrics: ConnectionMetrics,
     started: Instant,
     next_id: AtomicU64,
-    open: KeyedShares<IpAddr>,
+    open: NetworkShares,
     /// Announced milliseconds until the server stops, plus one; 0 if no stop was announced.
     stopping: AtomicU32,
 }
@@ -59,7 +59,7 @@ pub struct Connections {
 /// A share of the connection limits, returned when dropped.
 pub struct ConnectionPermit {
     address: IpAddr,
-    _share: KeyedShare<IpAddr>,
+    _share: NetworkShare,
 }
 
 impl Connections {
@@ -71,7 +71,7 @@ impl Connections {
             metrics,
             started: Instant::now(),
             next_id: AtomicU64::new(1),
-            open: KeyedShares::default(),
+            open: NetworkShares::default(),
             stopping: AtomicU32::new(0),
         }
     }
@@ -83,7 +83,7 @@ impl Connections {
         let ConnectionSettings { connections_max, per_address_max, .. } = self.settings;
         let share = match self.stopping() {
             Some(_) => None,
-            None => self.open.take(network_of(address), per_address_max, connections_max),
+            None => self.open.take(address, per_address_max, connections_max),
         };
         if share.is_none() {
             self.metrics.refused.inc();

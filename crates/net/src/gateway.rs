@@ -21,7 +21,7 @@ pub struct Gateway {
 pub struct PendingClient {
     /// Address of the client, past any trusted proxy.
     pub address: IpAddr,
-    /// True only if the client is certainly on this machine.
+    /// True if the client is a program on this machine.
     pub is_local: bool,
     /// Room that the URL named, if any.
     pub room: Option<RoomSelector>,

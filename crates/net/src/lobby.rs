@@ -65,7 +65,8 @@ pub struct JoinAttempt {
     pub room: Option<RoomSelector>,
     /// Address of the client, past any trusted proxy.
     pub address: IpAddr,
-    /// True only if the client is certainly on this machine; otherwise development tokens are rejected.
+    /// True if the client is a program on this machine; otherwise development tokens are rejected. It may be a tunnel, so it
+    /// grants nothing without such a token.
     pub is_local: bool,
     /// Delivery order of state packets.
     pub order: DeliveryOrder,

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use crate::hosted::RelayRoom;
     use crate::room_type::{RoomDefinition, RoomType};
-    use aether_limits::KeyedShares;
+    use aether_limits::NetworkShares;
     use aether_metrics::Registry;
     use aether_net::relay::{Relay, RelaySettings};
     use std::net::{IpAddr, Ipv4Addr};
@@ -219,7 +219,7 @@ mod tests {
 
     fn entry(directory: &RoomDirectory, code: &str) -> RoomEntry {
         let definition = RoomDefinition::Relay(RelaySettings { members_max: 1, ..RelaySettings::default() });
-        let shares = KeyedShares::default();
+        let shares = NetworkShares::default();
         RoomEntry {
             id: directory.new_id(),
             code: code.to_owned(),

@@ -8,7 +8,7 @@ use crate::room_type::{RoomStart, RoomType, StartedRoom};
 use crate::supervisor::RoomSupervisor;
 use crate::writer::{RoomWriter, WriteQueue};
 use aether_engine::{EntryNumber, JoinRequest, Rejection, RestoreData};
-use aether_limits::KeyedShare;
+use aether_limits::NetworkShare;
 use aether_services::GrpcCode;
 use aether_services::room::{self, LEASE_HELD, OpenedRoom, ROOMS_STORED_MAX_REACHED, RoomChoice, RoomCreator};
 use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector};
@@ -102,7 +102,7 @@ impl RoomHost {
         room_type: Arc<RoomType>,
         label: String,
         creator: Option<Uuid>,
-        share: KeyedShare<IpAddr>,
+        share: NetworkShare,
     ) -> Result<RoomRef, Rejection> {
         let id = self.directory.new_id();
         // A client that finds the code in the store before the room runs waits for this lock.
@@ -151,7 +151,7 @@ impl RoomHost {
         Err(unavailable("no unused room code was found; try again"))
     }
 
-    async fn rebuild(&self, opened: OpenedRoom, share: KeyedShare<IpAddr>) -> Result<RoomRef, Rejection> {
+    async fn rebuild(&self, opened: OpenedRoom, share: NetworkShare) -> Result<RoomRef, Rejection> {
         let OpenedRoom { lease, room, state, applied, last_player, members, journal } = opened;
         let room_type = self.types.find(&room.room_type).filter(|room_type| room_type.is_durable());
         let room_type = room_type.ok_or_else(|| {
@@ -187,7 +187,7 @@ impl RoomHost {
         room_type: Arc<RoomType>,
         names: RoomNames,
         started: StartedRoom,
-        (share, lease): (KeyedShare<IpAddr>, room::RoomLease),
+        (share, lease): (NetworkShare, room::RoomLease),
     ) -> RoomRef {
         let queue = Arc::new(WriteQueue::default());
         if let Some(handle) = &started.handle {

@@ -4,9 +4,8 @@ use crate::directory::TypeLabel;
 use crate::hosted::HostedRoom;
 use crate::room_type::RoomType;
 use crate::writer::WriteQueue;
-use aether_limits::KeyedShare;
+use aether_limits::NetworkShare;
 use aether_wire::RoomId;
-use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -24,7 +23,7 @@ pub(crate) struct RoomEntry {
     /// Set before the room ends: it takes no more joins.
     pub is_ending: AtomicBool,
     /// Creator's share of the room limit.
-    pub _share: KeyedShare<IpAddr>,
+    pub _share: NetworkShare,
     /// Number of connections that have joined or are about to.
     pub connections: AtomicU32,
     /// Time of last use, in milliseconds since the start of the server.

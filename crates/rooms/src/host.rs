@@ -12,7 +12,7 @@ use crate::supervisor::RoomSupervisor;
 use crate::writer::WriteQueue;
 use aether_engine::recording::Recording;
 use aether_engine::{RecordingSink, Rejection, Scheduler};
-use aether_limits::{KeyedShare, KeyedShares, network_of};
+use aether_limits::{NetworkShare, NetworkShares};
 use aether_services::private_file::PrivateFile;
 use aether_wire::{ErrorCode, RoomId, RoomSelector};
 use std::net::{IpAddr, Ipv6Addr};
@@ -41,7 +41,7 @@ pub struct RoomHost {
     creating: KeyedLocks<TypeLabel>,
     supervisors: Mutex<JoinSet<()>>,
     /// Number of rooms by the network that created them.
-    creators: KeyedShares<IpAddr>,
+    creators: NetworkShares,
     pub(crate) started: Instant,
     /// Room types whose gauges were set last.
     pub(crate) reported: Mutex<ReportedTypes>,
@@ -108,7 +108,7 @@ impl RoomHost {
             opening: KeyedLocks::default(),
             creating: KeyedLocks::default(),
             supervisors: Mutex::default(),
-            creators: KeyedShares::default(),
+            creators: NetworkShares::default(),
             started: Instant::now(),
             reported: Mutex::default(),
             has_opened_durable: AtomicBool::new(false),
@@ -222,13 +222,13 @@ impl RoomHost {
 
     /// Takes a share of the room limits for the network that creates or opens a room. It is returned when the room ends or
     /// is unloaded.
-    pub(crate) fn share(&self, address: IpAddr) -> Result<KeyedShare<IpAddr>, Rejection> {
+    pub(crate) fn share(&self, address: IpAddr) -> Result<NetworkShare, Rejection> {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(stopping());
         }
         let rooms_max = u32::try_from(self.settings.rooms_max).unwrap_or(u32::MAX);
         let per_address_max = if address == SERVER_NETWORK { u32::MAX } else { self.settings.per_address_max };
-        self.creators.take(network_of(address), per_address_max, rooms_max).ok_or_else(|| {
+        self.creators.take(address, per_address_max, rooms_max).ok_or_else(|| {
             Rejection::new(
                 ErrorCode::LimitReached,
                 "the server or your network has reached its limit of rooms; join an existing room or try again later",
@@ -268,7 +268,7 @@ impl RoomHost {
         room_type: Arc<RoomType>,
         RoomNames { id, code, wanted_label }: RoomNames,
         started: StartedRoom,
-        (share, write_queue): (KeyedShare<IpAddr>, Option<Arc<WriteQueue>>),
+        (share, write_queue): (NetworkShare, Option<Arc<WriteQueue>>),
     ) -> RoomRef {
         let room = self.directory.insert(RoomEntry {
             id,

@@ -7,7 +7,7 @@ use crate::old_metrics;
 use crate::tokens::{Claims, Role, Tokens};
 use aether_api::admin::AdminBackend;
 use aether_api::{ApiError, GuestLogin, PublicBackend, RequestPeer, RoomFilter, RoomInfo};
-use aether_limits::{RateLimit, TokenBucket, network_of};
+use aether_limits::{Network, RateLimit, TokenBucket, networks_of};
 use aether_metrics::{Gauge, Registry};
 use aether_net::Gateway;
 use aether_net::certificate::Certificates;
@@ -18,8 +18,9 @@ use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -62,21 +63,31 @@ pub(crate) struct ServerBackendParts {
 
 /// Settings and rate limits of guest logins.
 struct GuestLogins {
-    /// Role of a guest on this machine, granted by the development key.
-    local_role: Option<Role>,
+    /// Role of a guest on this machine who shows the developer secret, and the digest of the secret.
+    developer: Option<(Role, [u8; 32])>,
     access_seconds: u32,
     /// By network, so that one busy network does not slow down the others.
-    buckets: Mutex<HashMap<IpAddr, TokenBucket>>,
+    buckets: Mutex<HashMap<Network, TokenBucket>>,
 }
 
 impl GuestLogins {
+    /// Returns the role of a peer on this machine who shows the developer secret. Being on this machine is not enough: a
+    /// tunnel or a proxy that this server does not know forwards the requests of others.
+    fn developer_role(&self, peer: &RequestPeer, developer_secret: Option<&str>) -> Option<Role> {
+        // Digests are compared, so that the time of the comparison tells nothing about the secret.
+        let is_shown = |expected: &[u8; 32]| developer_secret.is_some_and(|secret| digest(secret) == *expected);
+        self.developer.filter(|(_, expected)| peer.is_local && is_shown(expected)).map(|(role, _)| role)
+    }
+
     fn is_within_rate(&self, peer: &RequestPeer, now: Duration) -> bool {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= GUEST_NETWORKS_MAX {
             buckets.clear();
         }
         let rate = if peer.is_local { LOCAL_GUESTS } else { RateLimit::STRICT };
-        buckets.entry(network_of(peer.address)).or_insert_with(|| TokenBucket::new(rate, now)).take(now)
+        networks_of(peer.address).all(|(network, multiple)| {
+            buckets.entry(network).or_insert_with(|| TokenBucket::new(rate.times(multiple), now)).take(now)
+        })
     }
 }
 
@@ -95,7 +106,7 @@ impl ServerBackend {
         version: &'static str,
     ) -> ServerBackend {
         let guests = config.accepts_guests().then(|| GuestLogins {
-            local_role: config.accepts_development().then(|| config.guest_role()),
+            developer: config.accepts_development().then(|| (config.guest_role(), digest(&tokens.developer_secret()))),
             access_seconds: config.tokens.access_seconds,
             buckets: Mutex::default(),
         });
@@ -118,6 +129,11 @@ impl ServerBackend {
             open_sessions: registry.gauge("aether_active_sessions", "Open sessions.", &[]),
             registry,
         }
+    }
+
+    /// Returns the secret that guests on this machine show to get a role, if the server grants one.
+    pub fn developer_secret(&self) -> Option<String> {
+        self.guests.as_ref()?.developer.map(|_| self.tokens.developer_secret())
     }
 
     /// Makes the server not ready from now on.
@@ -168,7 +184,7 @@ impl PublicBackend for ServerBackend {
         self.rooms.list(&filter).into_iter().map(room_info).collect()
     }
 
-    fn guest(&self, peer: &RequestPeer) -> Result<GuestLogin, ApiError> {
+    fn guest(&self, peer: &RequestPeer, developer_secret: Option<&str>) -> Result<GuestLogin, ApiError> {
         let Some(guests) = &self.guests else {
             let sentence = "Guest logins are disabled on this server: sign in. The operator can set guests.enabled.";
             return Err(ApiError::new(StatusCode::FORBIDDEN, "no_guests", sentence));
@@ -180,7 +196,7 @@ impl PublicBackend for ServerBackend {
         let user = Uuid::new_v4();
         let name = format!("guest-{}", &user.simple().to_string()[..6]);
         let claims = Claims::new(user, name, unix_seconds(), guests.access_seconds).of_guest();
-        let role = guests.local_role.filter(|_| peer.is_local);
+        let role = guests.developer_role(peer, developer_secret);
         let claims = match role {
             Some(role) => claims.with_role(role),
             None => claims,
@@ -228,6 +244,10 @@ impl AdminBackend for ServerBackend {
         });
         (problem.is_none(), detail)
     }
+}
+
+fn digest(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret).into()
 }
 
 fn room_info(info: MatchInfo) -> RoomInfo {

@@ -44,10 +44,15 @@ impl DatabaseHealth {
     }
 
     async fn ping(&self, services: &Services) {
-        let problem = match tokio::time::timeout(PING_TIME_MAX, services.store.ping()).await {
-            Ok(Ok(())) => None,
+        let (store, seconds) = (&services.store, PING_TIME_MAX.as_secs());
+        let problem = match tokio::time::timeout(PING_TIME_MAX, store.ping()).await {
+            Ok(Ok(())) => match tokio::time::timeout(PING_TIME_MAX, store.check_writes()).await {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(format!("writes fail: {error}")),
+                Err(_) => Some(format!("writes fail: the database did not accept one within {seconds} s")),
+            },
             Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some(format!("the database did not answer within {} s", PING_TIME_MAX.as_secs())),
+            Err(_) => Some(format!("the database did not answer within {seconds} s")),
         };
         *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }

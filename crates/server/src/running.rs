@@ -127,6 +127,13 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl RunningServer {
+    /// Returns the secret by which a guest on this machine gets the role of a developer, if the server grants it: the value
+    /// of `developer` in the fragment of the start URL, and of `Authorization: Bearer` in `POST /api/guest`.
+    #[must_use]
+    pub fn developer_secret(&self) -> Option<String> {
+        self.backend.developer_secret()
+    }
+
     pub(crate) async fn start(
         mut server: Server,
         config: Config,
@@ -221,6 +228,7 @@ impl RunningServer {
         let client_api = data::client_api(config, &self.services, &proxies, &self.registry)
             .with_presence(move |user| accounts.count(&user.to_string()) > 0);
         let origins = config.http.allowed_origins.iter().map(ToString::to_string).collect();
+        let trusted = Arc::clone(&proxies);
         let router = aether_api::router(PublicApi {
             backend: Arc::clone(&self.backend) as _,
             gateway: Arc::clone(&self.gateway),
@@ -241,11 +249,28 @@ impl RunningServer {
         } else {
             u32::MAX
         };
-        let settings = ListenerSettings { header_time_max, connections_max, per_address_max, tls };
+        let write_stall = Duration::from_secs(config.connections.write_stall_seconds.into());
+        let (name, help) = ("aether_http_stalled_total", "HTTP connections closed because answers were not read.");
+        let stalled = self.registry.counter(name, help, &[]);
+        let settings = ListenerSettings {
+            header_time_max,
+            connections_max,
+            per_address_max,
+            proxies: trusted,
+            write_stall,
+            stalled,
+            tls,
+        };
         let admin_key = config.http.admin_key.as_ref().map(|key| key.expose());
-        let admin_router = aether_api::admin::router(Arc::clone(&self.backend) as _, admin_key);
-        let admin_settings =
-            ListenerSettings { connections_max: 64, per_address_max: 64, tls: None, ..settings.clone() };
+        let admin_router =
+            aether_api::admin::router(Arc::clone(&self.backend) as _, admin_key, config.http.admin_hosts.clone());
+        let admin_settings = ListenerSettings {
+            connections_max: 64,
+            per_address_max: 64,
+            proxies: Arc::default(),
+            tls: None,
+            ..settings.clone()
+        };
         self.tasks.push(tokio::spawn(listener::serve(http, router, settings)));
         self.tasks.push(tokio::spawn(listener::serve(admin, admin_router, admin_settings)));
         Ok(())

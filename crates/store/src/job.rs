@@ -19,6 +19,9 @@ pub(crate) trait Work: Send {
     /// Runs the operation. Returns true if it is to be committed.
     fn run(&mut self, transaction: &mut Transaction<'_>) -> bool;
 
+    /// Returns true if the operation has run and returned no error.
+    fn is_ok(&self) -> bool;
+
     /// Sends the result to the caller. `committed` is the result of the commit.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
@@ -102,6 +105,7 @@ impl Job {
         let error = transaction.take_error();
         if let Some(error) = &error {
             metrics.count_error(error);
+            self.record_write(Err(error), metrics);
         }
         let commit = match (outcome, error) {
             (Err(_), _) => Err(StoreError::Failed("the operation panicked".to_owned())),
@@ -117,7 +121,18 @@ impl Job {
         if let Err(error) = &committed {
             metrics.count_error(error);
         }
+        // The commit of an operation that returned an error writes nothing.
+        if committed.is_err() || self.work.is_ok() {
+            self.record_write(committed.as_ref().copied(), metrics);
+        }
         self.work.answer(committed);
+    }
+
+    fn record_write(&self, written: Result<(), &StoreError>, metrics: &StoreMetrics) {
+        match self.mode {
+            Mode::Write | Mode::WriteInOrder(_) => metrics.record_write(written),
+            Mode::Read | Mode::Snapshot => {}
+        }
     }
 }
 
@@ -143,6 +158,10 @@ where
         let commit = outcome.is_ok();
         self.outcome = Some(outcome);
         commit
+    }
+
+    fn is_ok(&self) -> bool {
+        self.outcome.as_ref().is_some_and(Result::is_ok)
     }
 
     fn answer(self: Box<Self>, committed: Result<(), StoreError>) {

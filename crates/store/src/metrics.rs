@@ -2,6 +2,8 @@
 
 use crate::error::StoreError;
 use aether_metrics::{Counter, Gauge, Histogram, Registry};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Buckets for operations in one commit.
 const BATCH: &[f64] = &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0];
@@ -22,6 +24,8 @@ pub(crate) struct StoreMetrics {
     pub wait_seconds: Histogram,
     unavailable: Counter,
     failed: Counter,
+    /// True if the last write failed because the database did not accept it.
+    write_failed: Arc<AtomicBool>,
 }
 
 impl StoreMetrics {
@@ -35,6 +39,7 @@ impl StoreMetrics {
             writes: operations("write"),
             unavailable: errors("unavailable"),
             failed: errors("failed"),
+            write_failed: Arc::default(),
             refused: registry.counter(
                 "aether_database_refused_total",
                 "Operations rejected because the queue was full.",
@@ -60,6 +65,20 @@ impl StoreMetrics {
                 &[],
                 SECONDS,
             ),
+        }
+    }
+
+    /// Returns true if the last write failed because the database did not accept it.
+    pub fn has_write_failed(&self) -> bool {
+        self.write_failed.load(Ordering::Relaxed)
+    }
+
+    /// Records the result of a write.
+    pub fn record_write(&self, written: Result<(), &StoreError>) {
+        match written {
+            Ok(()) => self.write_failed.store(false, Ordering::Relaxed),
+            Err(StoreError::Unavailable(_)) => self.write_failed.store(true, Ordering::Relaxed),
+            Err(_) => {}
         }
     }
 

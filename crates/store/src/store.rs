@@ -190,6 +190,17 @@ impl Store {
         self.read(|transaction| transaction.row("SELECT 1", &[], |_| Ok(())).map(|_| ())).await
     }
 
+    /// Returns `Ok` if the database accepts writes. It writes only if the last write failed, for example because the disk
+    /// is full: every other write shows the same at no cost.
+    pub async fn check_writes(&self) -> Result<(), StoreError> {
+        /// A statement that changes a row, but not its contents.
+        const PROBE: &str = "UPDATE schema_migrations SET name = name WHERE version = 1";
+        match self.shared.metrics.has_write_failed() {
+            true => self.write(|transaction| transaction.execute(PROBE, &[]).map(|_| ())).await,
+            false => Ok(()),
+        }
+    }
+
     /// Waits until all threads have ended. Drop all other handles first.
     pub async fn close(self) {
         // Joining the threads would block the runtime.

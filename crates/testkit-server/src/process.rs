@@ -26,6 +26,8 @@ pub struct Process {
     pub http: SocketAddr,
     /// Address of metrics and profiles.
     pub admin: SocketAddr,
+    /// URL of the pages that it prints, with the developer secret.
+    pub url: String,
     /// Process of the server.
     pub child: Child,
 }
@@ -70,7 +72,8 @@ impl Process {
             let address = line["listening"][name].as_str().expect("the line has an address");
             address.parse().expect("the address is valid")
         };
-        Process { http: address("http"), admin: address("admin"), child }
+        let url = line["url"].as_str().expect("the line has a URL").to_owned();
+        Process { http: address("http"), admin: address("admin"), url, child }
     }
 
     /// Kills the process, as `kill -9` does.

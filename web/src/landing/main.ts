@@ -1,5 +1,6 @@
 // Landing page: the visitor's name, the server's state, and links to the games.
 
+import { developerSecret } from "../shared/developer.ts";
 import { element } from "../shared/elements.ts";
 import { Canvas } from "../shared/canvas.ts";
 import { expose } from "../shared/exposed.ts";
@@ -7,6 +8,9 @@ import { visitor } from "../shared/visitor.ts";
 import { Live } from "./live.ts";
 import { NameForm } from "./name.ts";
 import { Orbit } from "./orbit.ts";
+
+// Kept for the games; the URL that the server prints leads here.
+developerSecret();
 
 const live = new Live();
 const name = new NameForm();

@@ -15,6 +15,7 @@ import {
 } from "@aether-game/client";
 import { roomCodeOf, transportOf } from "../shared/join.ts";
 import { type Phase, RoomConnection } from "../shared/connection.ts";
+import { developerSecret } from "../shared/developer.ts";
 import { Rate } from "../shared/statistics.ts";
 import { ensureSignedIn, visitor } from "../shared/visitor.ts";
 
@@ -158,7 +159,7 @@ export class Flight {
     this.events.notice(`${why} Using WebSocket instead.`, "bad");
   }
 
-  /** Returns a guest's token, which may have more permissions during development; without guests, the visitor's own. */
+  /** Returns a guest's token, that of a developer with the developer secret; without guests, the visitor's own. */
   private async token(isFresh: boolean): Promise<string> {
     if (this.server?.guests === false) {
       await ensureSignedIn();
@@ -167,7 +168,7 @@ export class Flight {
       return visitor().session.token();
     }
     if (isFresh || this.login === undefined || this.login.expiresAt.getTime() < Date.now() + TOKEN_MARGIN_MS) {
-      this.login = await visitor().server.guest();
+      this.login = await visitor().server.guest({ developerSecret: developerSecret() });
     }
     this.role = this.login.role;
     return this.login.token;

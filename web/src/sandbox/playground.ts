@@ -2,6 +2,7 @@
 
 import type { Camera } from "./camera.ts";
 import { type Flight, mayUsePlayground } from "./flight.ts";
+import { isLocalPage } from "../shared/developer.ts";
 import { button, element } from "../shared/elements.ts";
 import type { Notices } from "../shared/notices.ts";
 import type { Look, World } from "./world.ts";
@@ -51,6 +52,7 @@ export class Playground {
 
   update(): void {
     element("playground", HTMLElement).hidden = !this.allowed;
+    element("playground-hint", HTMLElement).hidden = this.allowed || this.flight.role === undefined || !isLocalPage();
     for (const each of element("playground", HTMLElement).querySelectorAll("button")) each.disabled = !this.flight.isPlaying;
   }
 

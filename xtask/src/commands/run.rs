@@ -20,7 +20,8 @@ pub const COMMAND: Command = Command {
 Usage: cargo xtask run [arguments]
 
 Builds the pages and the server, and serves at http://127.0.0.1:7350/ until
-Ctrl-C. All arguments are passed on to `aether serve`; `cargo xtask run --
+Ctrl-C. Open the URL that it prints; it has the developer secret, for the
+playground. All arguments are passed on to `aether serve`; `cargo xtask run --
 --help` lists them.
 
 The server is a development build: fast to compile, with debug assertions. It

@@ -1,5 +1,6 @@
 //! Accounts and users. Signing in is in [`sign_in`], password recovery in [`recovery`].
 
+mod export;
 mod recovery;
 mod sign_in;
 
@@ -14,7 +15,7 @@ pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
         .address::<GetAccount>(Method::GET, "/v2/account")
         .body::<UpdateAccount>(Method::PUT, "/v2/account")
         .address::<DeleteAccount>(Method::DELETE, "/v2/account")
-        .address::<ExportAccount>(Method::GET, "/v2/account/export")
+        .streamed::<ExportAccount>(Method::GET, "/v2/account/export", export::answer)
         .address::<GetUsers>(Method::GET, "/v2/user")
         .with(sign_in::routes)
         .with(recovery::routes)

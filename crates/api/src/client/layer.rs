@@ -1,5 +1,6 @@
 //! The layer around the client API: compression, and headers for pages of any origin.
 
+use crate::answers::RunningShare;
 use crate::cors;
 use crate::routing::encoding;
 use axum::extract::Request;
@@ -16,6 +17,8 @@ pub(super) async fn layer(request: Request, next: Next) -> Response {
         let accepted = request.headers().get(header::ACCEPT_ENCODING).cloned();
         encoding::compress(next.run(request).await, accepted).await
     };
+    // No more copies of the answer are made.
+    response.extensions_mut().remove::<RunningShare>();
     let headers = response.headers_mut();
     if headers.contains_key(header::RETRY_AFTER) {
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Retry-After"));

@@ -18,8 +18,10 @@ pub use crate::routing::{RateSettings, RequestRates, default_rate};
 pub use access::ApiKeys;
 pub use aether_services::calls::RatePreset;
 
+use crate::answers::AnswerBudget;
 use crate::peer::{PeerAddress, TrustedProxies};
 use crate::routing::{Calls, CustomRoute, Description, ErrorAnswer, Interface, Routes, answer};
+use crate::slow_bodies::SlowBodies;
 use aether_metrics::Registry;
 use aether_services::calls::Access;
 use aether_services::{Caller, GrpcCode, ServiceError, Services};
@@ -43,6 +45,8 @@ struct Inner {
     rates: RequestRates,
     proxies: Arc<TrustedProxies>,
     registry: Registry,
+    answers: AnswerBudget,
+    bodies: SlowBodies,
 }
 
 impl ClientApi {
@@ -55,7 +59,8 @@ impl ClientApi {
         proxies: Arc<TrustedProxies>,
         registry: &Registry,
     ) -> ClientApi {
-        ClientApi(Arc::new(Inner { services, keys, rates, proxies, registry: registry.clone() }))
+        let (answers, bodies) = (AnswerBudget::new(registry), SlowBodies::default());
+        ClientApi(Arc::new(Inner { services, keys, rates, proxies, registry: registry.clone(), answers, bodies }))
     }
 
     /// Sets the function that tells which users are connected.
@@ -90,6 +95,14 @@ impl Calls for ClientApi {
 
     fn registry(&self) -> &Registry {
         &self.0.registry
+    }
+
+    fn answers(&self) -> &AnswerBudget {
+        &self.0.answers
+    }
+
+    fn bodies(&self) -> &SlowBodies {
+        &self.0.bodies
     }
 
     fn address(&self, request: &Request) -> IpAddr {

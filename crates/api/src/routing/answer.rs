@@ -1,12 +1,13 @@
 //! Answers: a message as JSON, or an error in the form of the client protocol.
 
+use super::parts::AnswerParts;
 use aether_services::{GrpcCode, ServiceError};
-use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// Content type of JSON.
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// An error with its HTTP status.
 #[derive(Debug)]
@@ -62,8 +63,9 @@ pub(crate) fn answer(message: &impl Serialize) -> Response {
 
 /// Returns a JSON answer.
 pub(crate) fn json(status: StatusCode, message: &impl Serialize) -> Response {
-    let mut response = match serde_json::to_vec(message) {
-        Ok(bytes) => Response::new(Body::from(bytes)),
+    let mut parts = AnswerParts::default();
+    let mut response = match serde_json::to_writer(&mut parts, message) {
+        Ok(()) => Response::new(parts.into_body()),
         // Only a time beyond the year 9999 cannot be written as JSON, and none is stored.
         Err(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     };

@@ -3,13 +3,15 @@
 //! The length of a compressed answer can leak a secret if an attacker controls a part of the answer. Attackers cannot
 //! send requests for another user here: users are authenticated by a header, not by a cookie.
 
-use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use super::parts::{AnswerParts, parts_body, parts_of};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::response::Response;
 use flate2::Compression;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use flate2::write::{GzEncoder, ZlibEncoder};
 use http::{HeaderMap, HeaderValue, header};
 use std::io::{self, Read, Write};
+use std::slice;
 
 /// Shortest answer that is compressed, in bytes: a shorter one fits one network packet anyway.
 const COMPRESS_BYTES_MIN: u64 = 1_024;
@@ -43,8 +45,9 @@ pub(crate) struct CompressedDocument {
 impl CompressedDocument {
     /// Creates a JSON document.
     pub fn json(text: String) -> CompressedDocument {
-        let compressed = Encoding::Gzip.compress(text.as_bytes()).ok().map(Bytes::from);
-        CompressedDocument { plain: text.into(), compressed }
+        let plain = Bytes::from(text);
+        let compressed = Encoding::Gzip.compress(slice::from_ref(&plain), Vec::new()).ok().map(Bytes::from);
+        CompressedDocument { plain, compressed }
     }
 
     /// Returns the document for a request with this `Accept-Encoding`.
@@ -72,22 +75,23 @@ pub(crate) async fn compress(response: Response, accepted: Option<HeaderValue>) 
     parts.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     let Some(encoding) = encoding else { return Response::from_parts(parts, body) };
     // The body is already in memory, so this neither waits nor copies.
-    let Ok(plain) = to_bytes(body, usize::MAX).await else { return Response::from_parts(parts, Body::empty()) };
-    let compressed = if plain.len() < BLOCKING_BYTES_MIN {
-        encoding.compress(&plain)
+    let Some(plain) = parts_of(body).await else { return Response::from_parts(parts, Body::empty()) };
+    let plain_bytes = plain.iter().map(Bytes::len).sum::<usize>();
+    let compressed = if plain_bytes < BLOCKING_BYTES_MIN {
+        encoding.compress(&plain, AnswerParts::default())
     } else {
-        let bytes = plain.clone();
-        tokio::task::spawn_blocking(move || encoding.compress(&bytes))
+        let plain = plain.clone();
+        tokio::task::spawn_blocking(move || encoding.compress(&plain, AnswerParts::default()))
             .await
             .unwrap_or_else(|_| Err(io::Error::other("")))
     };
     match compressed {
-        Ok(compressed) if compressed.len() < plain.len() => {
+        Ok(compressed) if compressed.len() < plain_bytes => {
             parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding.name()));
             parts.headers.remove(header::CONTENT_LENGTH);
-            Response::from_parts(parts, Body::from(compressed))
+            Response::from_parts(parts, compressed.into_body())
         }
-        _ => Response::from_parts(parts, Body::from(plain)),
+        _ => Response::from_parts(parts, parts_body(plain)),
     }
 }
 
@@ -121,17 +125,16 @@ impl Encoding {
     }
 
     /// Compresses at the fastest level, which has most of the gain.
-    fn compress(self, plain: &[u8]) -> io::Result<Vec<u8>> {
-        let buffer = Vec::with_capacity(plain.len() / 4);
+    fn compress<W: Write>(self, plain: &[Bytes], to: W) -> io::Result<W> {
         match self {
             Encoding::Gzip => {
-                let mut encoder = GzEncoder::new(buffer, Compression::fast());
-                encoder.write_all(plain)?;
+                let mut encoder = GzEncoder::new(to, Compression::fast());
+                plain.iter().try_for_each(|part| encoder.write_all(part))?;
                 encoder.finish()
             }
             Encoding::Deflate => {
-                let mut encoder = ZlibEncoder::new(buffer, Compression::fast());
-                encoder.write_all(plain)?;
+                let mut encoder = ZlibEncoder::new(to, Compression::fast());
+                plain.iter().try_for_each(|part| encoder.write_all(part))?;
                 encoder.finish()
             }
         }
@@ -196,7 +199,8 @@ mod tests {
     #[test]
     fn bodies_are_decompressed_up_to_the_limit() {
         for encoding in [Encoding::Gzip, Encoding::Deflate] {
-            let compressed = |bytes: usize| encoding.compress(&vec![b' '; bytes]).expect("writes to memory");
+            let compressed =
+                |bytes: usize| encoding.compress(&[vec![b' '; bytes].into()], Vec::new()).expect("writes to memory");
             assert_eq!(decompressed(encoding.name(), compressed(LIMIT)).map(|plain| plain.len()), Ok(LIMIT));
             assert_eq!(decompressed(encoding.name(), compressed(LIMIT + 1)), Err(EncodingError::TooLarge));
             let bomb = compressed(64 << 20);

@@ -9,17 +9,20 @@ mod answer;
 pub(crate) mod encoding;
 mod error;
 mod openapi;
+mod parts;
 mod query;
 mod rate;
 mod routes;
 
-pub(crate) use answer::{ErrorAnswer, answer, json, with_headers};
+pub(crate) use answer::{ErrorAnswer, JSON, answer, json, with_headers};
 pub use error::ApiError;
 pub(crate) use error::complete;
 pub(crate) use openapi::Description;
 pub use rate::{RateSettings, RequestRates, default_rate};
 pub(crate) use routes::{CustomRoute, Form, Received, Routes, WrittenForm};
 
+use crate::answers::AnswerBudget;
+use crate::slow_bodies::SlowBodies;
 use aether_metrics::Registry;
 use aether_services::calls::Access;
 use aether_services::{Caller, ServiceError, Services};
@@ -54,6 +57,12 @@ pub(crate) trait Calls: Interface {
 
     /// Registry of the call metrics.
     fn registry(&self) -> &Registry;
+
+    /// Memory of answers.
+    fn answers(&self) -> &AnswerBudget;
+
+    /// Request bodies that have not arrived yet.
+    fn bodies(&self) -> &SlowBodies;
 
     /// Returns the address of the client, past any trusted proxy.
     fn address(&self, request: &Request) -> IpAddr;

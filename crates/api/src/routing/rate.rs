@@ -1,7 +1,7 @@
 //! Rate limits of requests: by account after sign-in, by network before; for all operations together, and per preset or
 //! operation.
 
-use aether_limits::{RateLimit, TokenBucket, network_of};
+use aether_limits::{Network, RateLimit, TokenBucket, networks_of};
 use aether_services::calls::RatePreset;
 use aether_services::{Caller, GrpcCode, ServiceError};
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ type Shard = HashMap<(RateSubject, RateScope), TokenBucket>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum RateSubject {
     Account(Uuid),
-    Network(IpAddr),
+    Network(Network),
 }
 
 /// Operations that share a limit.
@@ -88,18 +88,24 @@ impl RequestRates {
         address: IpAddr,
         (operation, preset): (&'static str, RatePreset),
     ) -> Result<(), ServiceError> {
-        let (subject, everything) = match caller {
-            Caller::Server => return Ok(()),
-            Caller::User(identity) => (RateSubject::Account(identity.user), self.settings.account),
-            Caller::Anonymous => (RateSubject::Network(network_of(address)), self.settings.stranger),
-        };
         let (scope, rate) = match self.settings.operations.get(operation) {
             Some(rate) => (RateScope::Operation(operation), *rate),
             None => (RateScope::Preset(preset), self.settings.presets[preset as usize]),
         };
         // The narrow limit first: requests that it rejects do not count against the wide one.
-        self.count((subject, scope), rate)?;
-        self.count((subject, RateScope::Everything), everything)
+        match caller {
+            Caller::Server => Ok(()),
+            Caller::User(identity) => {
+                let subject = RateSubject::Account(identity.user);
+                self.count((subject, scope), rate)?;
+                self.count((subject, RateScope::Everything), self.settings.account)
+            }
+            Caller::Anonymous => networks_of(address).try_for_each(|(network, multiple)| {
+                let subject = RateSubject::Network(network);
+                self.count((subject, scope), rate.map(|rate| rate.times(multiple)))?;
+                self.count((subject, RateScope::Everything), self.settings.stranger.map(|rate| rate.times(multiple)))
+            }),
+        }
     }
 
     fn count(&self, key: (RateSubject, RateScope), rate: Option<RateLimit>) -> Result<(), ServiceError> {

@@ -4,11 +4,12 @@ use super::answer::{ErrorAnswer, answer};
 use super::encoding::{self, EncodingError};
 use super::query::{self, QueryValues};
 use super::{Calls, Interface};
+use aether_limits::NetworkShare;
 use aether_messages::Operation;
 use aether_messages::prost::Name as _;
 use aether_services::calls::{Access, OperationMetrics, RatePreset, Serve, invalid_body};
 use aether_services::{CallContext, ServiceError};
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::extract::{RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -20,8 +21,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
 /// Upper bound of a request body in bytes, before and after decompression.
@@ -114,7 +118,23 @@ struct RouteOperation {
     name: &'static str,
     access: Access,
     preset: RatePreset,
+    /// Bytes of an answer, and bytes of a streamed one that are in memory at a time.
+    answer_bytes_max: usize,
+    streamed_bytes: usize,
     write_error: fn(ErrorAnswer) -> Response,
+}
+
+impl RouteOperation {
+    fn of<I: Calls, O: Serve>(write_error: fn(ErrorAnswer) -> Response) -> RouteOperation {
+        RouteOperation {
+            name: O::NAME,
+            access: I::access(O::ACCESS),
+            preset: O::PRESET,
+            answer_bytes_max: O::ANSWER_BYTES_MAX,
+            streamed_bytes: O::STREAMED_BYTES,
+            write_error,
+        }
+    }
 }
 
 impl<I: Interface> Default for Routes<I> {
@@ -194,8 +214,25 @@ impl<I: Calls> Routes<I> {
         form: Form<O, W>,
     ) -> Routes<I> {
         let Form { read, write, write_error, form } = form;
-        let operation = RouteOperation { name: O::NAME, access: I::access(O::ACCESS), preset: O::PRESET, write_error };
+        let operation = RouteOperation::of::<I, O>(write_error);
+        let write = move |_: &I, _: &CallContext, state: W, message: &O::Answer| write(state, message);
         self.add::<O, W>((method, path), operation, RouteForm::Written(form), read, write)
+    }
+
+    /// Adds an operation whose request is in path and query, and whose answer is streamed: the answer of the operation only
+    /// begins it.
+    pub fn streamed<O: Serve>(
+        self,
+        method: Method,
+        path: &'static str,
+        write: fn(&I, &CallContext) -> Response,
+    ) -> Routes<I> {
+        let operation = RouteOperation::of::<I, O>(I::write_error);
+        let (request, answered) = (O::Request::full_name(), O::Answer::full_name());
+        let form = RouteForm::Messages { request, answer: answered, source: Source::Address };
+        let read = |received: &mut Received| Ok((received.query_values()?.read()?, ()));
+        let write = move |interface: &I, context: &CallContext, (), _: &O::Answer| write(interface, context);
+        self.add::<O, ()>((method, path), operation, form, read, write)
     }
 
     fn messages<O: Serve>(
@@ -205,12 +242,12 @@ impl<I: Calls> Routes<I> {
         source: Source,
         read: impl Fn(&mut Received) -> Result<O::Request, ServiceError> + Send + Sync + 'static,
     ) -> Routes<I> {
-        let (access, write_error) = (I::access(O::ACCESS), I::write_error);
-        let operation = RouteOperation { name: O::NAME, access, preset: O::PRESET, write_error };
+        let operation = RouteOperation::of::<I, O>(I::write_error);
         let (request, answered) = (O::Request::full_name(), O::Answer::full_name());
         let form = RouteForm::Messages { request, answer: answered, source };
         let read = move |received: &mut Received| Ok((read(received)?, ()));
-        self.add::<O, ()>((method, path), operation, form, read, |(), message| answer(message))
+        let write = |_: &I, _: &CallContext, (), message: &O::Answer| answer(message);
+        self.add::<O, ()>((method, path), operation, form, read, write)
     }
 
     fn add<O: Serve, W: Send + 'static>(
@@ -219,7 +256,7 @@ impl<I: Calls> Routes<I> {
         operation: RouteOperation,
         form: RouteForm,
         read: impl Fn(&mut Received) -> ReadResult<O, W> + Send + Sync + 'static,
-        write: fn(W, &O::Answer) -> Response,
+        write: impl Fn(&I, &CallContext, W, &O::Answer) -> Response + Copy + Send + Sync + 'static,
     ) -> Routes<I> {
         let handler: Handler<I> = Arc::new(move |interface, mut received| {
             let request = read(&mut received);
@@ -227,8 +264,11 @@ impl<I: Calls> Routes<I> {
             let context = received.context;
             Box::pin(async move {
                 let (request, write_state) = request?;
+                let running = interface.answers().start(&context.caller, O::answer_blocks(&request)).await;
                 let message = interface.services().run::<O>(&context, request).await?;
-                Ok(write(write_state, &message))
+                let mut response = write(&interface, &context, write_state, &message);
+                running.and_then(|running| response.extensions_mut().insert(running));
+                bound_answer(&interface, &context, operation, response)
             })
         });
         self.router = self.router.route(path, on_method(&method, operation, handler));
@@ -236,6 +276,24 @@ impl<I: Calls> Routes<I> {
         self.table.push(Route { method, path, id, access, preset: Some(preset), form });
         self
     }
+}
+
+/// Adds the share of an answer to it. Fails if the answer is too long, or if too many are unread.
+fn bound_answer<I: Calls>(
+    interface: &I,
+    context: &CallContext,
+    operation: RouteOperation,
+    mut response: Response,
+) -> Result<Response, ServiceError> {
+    let (bytes, bytes_max) = (response.body().size_hint().lower(), operation.answer_bytes_max);
+    if bytes > bytes_max as u64 {
+        let message = format!("The answer has {bytes} bytes; at most {bytes_max} are sent. Ask for fewer entries.");
+        return Err(ServiceError::invalid(message));
+    }
+    let address = context.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let bytes = bytes.max(operation.streamed_bytes as u64);
+    response.extensions_mut().insert(interface.answers().take(&context.caller, address, bytes)?);
+    Ok(response)
 }
 
 /// Calls an operation, with its type erased so that the code around it is compiled once.
@@ -308,7 +366,8 @@ async fn receive<I: Calls>(
     let context = authorize(interface, operation, &request)?;
     let path = request.extract_parts::<RawPathParams>().await.ok();
     let (parts, body) = request.into_parts();
-    let body = read_body(body).await?;
+    let address = context.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let body = read_body(body, || interface.bodies().take(address)).await?;
     let body = encoding::decompress(body, &parts.headers, BODY_BYTES_MAX).map_err(encoding_error)?;
     Ok(Received { context, path, parts, body })
 }
@@ -325,9 +384,20 @@ fn authorize<I: Calls>(
     Ok(Arc::new(CallContext::from_address(caller, address)))
 }
 
-/// Reads the whole body, if it is not too long.
-async fn read_body(body: Body) -> Result<Bytes, ServiceError> {
-    to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
+/// Reads the whole body, if it is not too long. A body that has to be waited for takes a share meanwhile.
+async fn read_body(
+    body: Body,
+    take_share: impl FnOnce() -> Result<NetworkShare, ServiceError>,
+) -> Result<Bytes, ServiceError> {
+    let mut whole = pin!(to_bytes(body, BODY_BYTES_MAX));
+    let read = match poll_fn(|context| Poll::Ready(whole.as_mut().poll(context))).await {
+        Poll::Ready(read) => read,
+        Poll::Pending => {
+            let _share = take_share()?;
+            whole.await
+        }
+    };
+    read.map_err(|_| {
         let message =
             format!("The request body is incomplete or too long: at most {BODY_BYTES_MAX} bytes are accepted.");
         ServiceError::invalid(message)
@@ -361,7 +431,9 @@ fn read_json<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, ServiceErr
 mod tests {
     use super::super::{ApiError, RequestRates};
     use super::*;
+    use crate::answers::AnswerBudget;
     use crate::routing::{Description, RateSettings};
+    use crate::slow_bodies::SlowBodies;
     use aether_messages::operation::{GetUsers, ListStorageObjects};
     use aether_metrics::Registry;
     use aether_services::clock::{ManualClock, WallClock};
@@ -370,12 +442,11 @@ mod tests {
     use axum::response::IntoResponse;
     use http::{HeaderMap, header};
     use serde_json::json;
-    use std::net::IpAddr;
     use tower::ServiceExt;
 
     /// An interface that requires the operator's key.
     #[derive(Clone)]
-    struct Operator(Arc<(Arc<Services>, RequestRates, Registry)>);
+    struct Operator(Arc<(Arc<Services>, RequestRates, Registry, AnswerBudget, SlowBodies)>);
 
     impl Interface for Operator {
         fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError> {
@@ -404,6 +475,14 @@ mod tests {
 
         fn registry(&self) -> &Registry {
             &self.0.2
+        }
+
+        fn answers(&self) -> &AnswerBudget {
+            &self.0.3
+        }
+
+        fn bodies(&self) -> &SlowBodies {
+            &self.0.4
         }
 
         fn address(&self, _: &Request) -> IpAddr {
@@ -445,6 +524,8 @@ mod tests {
             services(&registry).await,
             RequestRates::new(RateSettings::default()),
             registry.clone(),
+            AnswerBudget::new(&registry),
+            SlowBodies::default(),
         )));
         let description = Description { title: "", text: "", error_schema: json!({}) };
         let routes = Routes::default()

@@ -4,12 +4,13 @@ use super::http3::{self, HandshakeFailure, PendingSession};
 use super::metrics::WebTransportMetrics;
 use super::session::WebTransport;
 use crate::certificate::{CertificateError, Certificates};
+use aether_limits::{NetworkShare, NetworkShares};
 use aether_metrics::{Counter, Registry};
 use aether_wire::Destination;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -126,6 +127,7 @@ impl WebTransportServer {
             metrics: WebTransportMetrics::new(registry),
             handshakes: JoinSet::new(),
             by_task: HashMap::new(),
+            shares: NetworkShares::default(),
         };
         let acceptor = tokio::spawn(acceptor.run(endpoint.clone())).abort_handle();
         Ok(WebTransportServer { endpoint, sessions, acceptor })
@@ -181,7 +183,8 @@ struct SessionAcceptor {
     settings: WebTransportSettings,
     metrics: WebTransportMetrics,
     handshakes: JoinSet<()>,
-    by_task: HashMap<Id, IpAddr>,
+    by_task: HashMap<Id, NetworkShare>,
+    shares: NetworkShares,
 }
 
 impl SessionAcceptor {
@@ -204,15 +207,17 @@ impl SessionAcceptor {
     }
 
     fn admit(&mut self, incoming: Incoming) {
-        let address = incoming.remote_address().ip().to_canonical();
+        let limit = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
+        let (per_network_max, total_max) =
+            (limit(self.settings.handshakes_per_address_max), limit(self.settings.handshakes_max));
+        let share = self.shares.take(incoming.remote_address().ip(), per_network_max, total_max);
         let running = self.handshakes.len();
-        let same_address = self.by_task.values().filter(|other| **other == address).count();
-        let is_full =
-            running >= self.settings.handshakes_max || same_address >= self.settings.handshakes_per_address_max;
-        if is_full {
+        let Some(share) = share else {
             self.metrics.handshakes.refused.inc();
             incoming.refuse();
-        } else if running >= self.settings.handshakes_unverified_max && incoming.may_retry() {
+            return;
+        };
+        if running >= self.settings.handshakes_unverified_max && incoming.may_retry() {
             self.metrics.handshakes.retried.inc();
             // Fails only after an earlier retry; then the attempt is dropped.
             let _ = incoming.retry();
@@ -220,7 +225,7 @@ impl SessionAcceptor {
             let handshake = handshake(incoming, self.ready.clone(), self.metrics.clone());
             let timed = with_deadline(handshake, self.settings.handshake, self.metrics.handshakes.too_slow.clone());
             let task = self.handshakes.spawn(timed);
-            self.by_task.insert(task.id(), address);
+            self.by_task.insert(task.id(), share);
         }
     }
 }

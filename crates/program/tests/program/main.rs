@@ -1,6 +1,7 @@
 //! Tests of the program `aether` as a process of its own, which is started, signalled and killed.
 
 mod commands_page;
+mod developer;
 mod durability;
 mod durable_rooms;
 mod forgery;
@@ -12,3 +13,4 @@ mod pages;
 mod private_files;
 mod stolen_resume;
 mod support;
+mod unread;

@@ -75,8 +75,9 @@ async fn serve(server: Server, config: Config, recordings: Option<PathBuf>) -> E
         Ok(running) => running,
         Err(error) => return fail(&error),
     };
-    print_addresses(&running);
-    info!(program = name, version, url = %format_args!("{scheme}://{}/", running.http), admin = %running.admin, "server started");
+    let url = start_url(&running, scheme);
+    print_addresses(&running, &url);
+    info!(program = name, version, %url, admin = %running.admin, "server started");
     any_signal(&mut terminate, &mut interrupt).await;
     tokio::select! {
         () = running.stop(grace) => ExitCode::SUCCESS,
@@ -87,13 +88,22 @@ async fn serve(server: Server, config: Config, recordings: Option<PathBuf>) -> E
     }
 }
 
+/// Returns the URL of the pages. During development it has the developer secret, in the part that browsers do not send.
+fn start_url(running: &RunningServer, scheme: &str) -> String {
+    let address = running.http;
+    match running.developer_secret() {
+        Some(secret) => format!("{scheme}://{address}/#developer={secret}"),
+        None => format!("{scheme}://{address}/"),
+    }
+}
+
 /// Prints the addresses to standard output as one line of JSON, for scripts.
-fn print_addresses(running: &RunningServer) {
+fn print_addresses(running: &RunningServer, url: &str) {
     let line = json!({ "listening": {
         "http": running.http.to_string(),
         "admin": running.admin.to_string(),
         "webtransport": running.webtransport.map(|address| address.to_string()),
-    }});
+    }, "url": url });
     println!("{line}");
 }
 

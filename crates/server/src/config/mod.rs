@@ -112,8 +112,11 @@ section! {
         admin_address: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7351));
         /// Bearer token for the admin listener, at least 16 characters. Required if `admin_address` is not loopback.
         admin_key: Option<Secret> = None;
-        /// Proxies whose `X-Forwarded-For` header is trusted. If the list is not empty, the server counts as public even on
-        /// loopback.
+        /// Host names by which the admin listener is reached, such as `metrics.internal`. IP addresses and `localhost` always
+        /// work; requests that name another host are rejected.
+        admin_hosts: Vec<String> = Vec::new();
+        /// Proxies whose `X-Forwarded-For` header is trusted; other headers, such as `Forwarded`, are not read. If the list is
+        /// not empty, the server counts as public even on loopback.
         trusted_proxies: Vec<IpNetwork> = Vec::new();
         /// Certificate chain for HTTPS, a PEM file. Reloaded when it changes. Requires `tls_key`.
         tls_certificate: Option<PathBuf> = None;
@@ -168,7 +171,8 @@ section! {
         messages_per_second: u32 = 60, within 1..=100000;
         /// Burst of `messages_per_second`: messages that may arrive at once after a pause.
         messages_burst: u32 = 30, within 1..=100000;
-        /// A connection that accepts no data for this long is closed.
+        /// A connection that accepts no data for this long is closed. So is an HTTP connection that takes less than 16 KiB of
+        /// its answers in this time.
         write_stall_seconds: u32 = 10, within 1..=300;
     }
 }
@@ -291,8 +295,8 @@ section! {
         /// Allows guest logins: anyone gets a token without signing in. Default: true on loopback without trusted proxies,
         /// false on a public server.
         enabled: Option<bool> = None;
-        /// Role of a guest. Default: `developer` on loopback without trusted proxies, `player` on a public server, where
-        /// any other role is an error.
+        /// Role of a guest on this machine who shows the developer secret; all others are players. Default: `developer` on
+        /// loopback without trusted proxies, `player` on a public server, where any other role is an error.
         role: Option<Role> = None;
     }
 }

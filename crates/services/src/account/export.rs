@@ -1,15 +1,24 @@
-//! Export of all stored data of a user as one document.
+//! Export of all stored data of a user as one JSON document, in pages.
+//!
+//! A page is one read of the database, of bounded size, and the next is read when its receiver has taken the last. So an
+//! export of any length takes little memory, and neither a thread nor a snapshot of the database while its receiver is
+//! slow. Each page is consistent in itself. Rows that are written while the export runs are in it or not, each as a whole.
 
 use super::{Accounts, NOT_FOUND};
-use crate::error::{GrpcCode, ServiceError, TOO_OFTEN};
-use aether_store::{SqlRow, StoreError, Transaction, values};
-use serde_json::{Map, Value, json};
+use crate::error::ServiceError;
+use aether_store::{SqlRow, SqlValue, Store, StoreError, Transaction, on_behalf_of, values};
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::fmt::Write as _;
+use std::sync::Arc;
 use uuid::Uuid;
 
-/// Maximum bytes of texts in an export. It is held in memory whole; use a backup for larger users.
-const EXPORT_BYTES_MAX: i64 = 64 * 1_024 * 1_024;
-/// Maximum number of concurrent exports. Each may hold several times its bytes in memory.
-pub(super) const CONCURRENT_EXPORTS_MAX: usize = 2;
+/// Bytes of the texts of a page, except that a page has at least one row.
+const PAGE_BYTES: i64 = 256 * 1_024;
+/// Maximum rows of a page.
+const PAGE_ROWS_MAX: usize = 256;
+/// Bytes of an export that are in memory at a time, about: a page in rows and as JSON, with one row that is longer.
+pub(super) const EXPORT_BYTES_IN_FLIGHT: usize = 1_024 * 1_024;
 /// Approximate bytes of a row beside its texts.
 const ROW_BYTES: i64 = 128;
 
@@ -29,7 +38,7 @@ enum Kind {
 
 use Kind::{Flag, Id, Json, Number, Text};
 
-/// Table, its owner column, its order, and the exported columns.
+/// Table, its owner column, its order, and the exported columns. The order is unique and uses exported columns.
 struct Section {
     table: &'static str,
     owner: &'static str,
@@ -169,7 +178,7 @@ const SECTIONS: [Section; 13] = [
     Section {
         table: "purchases",
         owner: "user_id",
-        order: "purchased_at, transaction_id",
+        order: "purchased_at, transaction_id, store",
         columns: &[
             ("store", Number),
             ("transaction_id", Text),
@@ -185,7 +194,7 @@ const SECTIONS: [Section; 13] = [
     Section {
         table: "subscriptions",
         owner: "user_id",
-        order: "purchased_at, original_transaction_id",
+        order: "purchased_at, original_transaction_id, store",
         columns: &[
             ("store", Number),
             ("original_transaction_id", Text),
@@ -209,69 +218,209 @@ const SECTIONS: [Section; 13] = [
     Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },
 ];
 
+/// A position in the order of a section, to continue after it.
+type Position = Arc<[Key]>;
+
+/// A value that a section is ordered by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Key {
+    Text(String),
+    Number(i64),
+    Id(Uuid),
+}
+
+/// An export that is being read.
+pub struct AccountExporter {
+    store: Store,
+    user: Uuid,
+    now: i64,
+    next: Step,
+}
+
+/// Part of the document that is read next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Account,
+    /// A section, after a row of it.
+    Section(usize, Option<Position>),
+    Ended,
+}
+
 impl Accounts {
-    /// Returns all stored data of a user, as one consistent snapshot. Tables and columns have the names of the
-    /// database. Times are in milliseconds since 1970.
-    pub async fn export(&self, user: Uuid) -> Result<Value, ServiceError> {
-        let _permit = self.exports.try_acquire().map_err(|_| TOO_OFTEN)?;
-        let now = self.clock.now_ms();
-        let operation = move |transaction: &mut Transaction<'_>| {
-            let account = ACCOUNT.read(transaction, user)?.pop().ok_or(NOT_FOUND)?;
-            check_size(transaction, user)?;
-            let mut document = Map::new();
-            document.insert("format".to_owned(), FORMAT.into());
-            document.insert("exported_at".to_owned(), now.into());
-            document.insert("account".to_owned(), account);
-            for section in &SECTIONS {
-                document.insert(section.table.to_owned(), section.read(transaction, user)?.into());
-            }
-            Ok(Value::Object(document))
-        };
-        self.store.snapshot(operation).await
+    /// Begins an export of all stored data of a user. Tables and columns have the names of the database. Times are in
+    /// milliseconds since 1970.
+    #[must_use]
+    pub fn export(&self, user: Uuid) -> AccountExporter {
+        AccountExporter { store: self.store.clone(), user, now: self.clock.now_ms(), next: Step::Account }
     }
 }
 
-/// Checks the size before reading, because a database may return all rows at once.
-fn check_size(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
+impl AccountExporter {
+    /// Returns the next page of the text of the document, or `None` after its end. Fails if the user does not exist.
+    pub async fn next_page(&mut self) -> Result<Option<String>, ServiceError> {
+        let (user, now, step) = (self.user, self.now, self.next.clone());
+        if step == Step::Ended {
+            return Ok(None);
+        }
+        let read = self.store.snapshot(move |transaction| match &step {
+            Step::Account => begin(transaction, user, now),
+            Step::Section(index, after) => read_section(transaction, user, *index, after.as_deref()),
+            Step::Ended => Ok((String::new(), Step::Ended)),
+        });
+        let (page, next) = on_behalf_of(user, read).await?;
+        self.next = next;
+        Ok(Some(page))
+    }
+}
+
+/// Reads the user's own row.
+fn begin(transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<(String, Step), ServiceError> {
+    let rows = ACCOUNT.read(transaction, user, None, 1)?;
+    let (account, _) = rows.into_iter().next().ok_or(NOT_FOUND)?;
+    let page = format!(r#"{{"format":{FORMAT},"exported_at":{now},"account":{account}"#);
+    Ok((page, Step::Section(0, None)))
+}
+
+/// Reads a page of a section.
+fn read_section(
+    transaction: &mut Transaction<'_>,
+    user: Uuid,
+    index: usize,
+    after: Option<&[Key]>,
+) -> Result<(String, Step), ServiceError> {
+    let section = &SECTIONS[index];
+    let sizes = section.sizes(transaction, user, after)?;
+    let fitting = count_fitting(&sizes);
+    let rows = if fitting == 0 { Vec::new() } else { section.read(transaction, user, after, fitting)? };
+    let mut page = if after.is_none() { format!(r#","{}":["#, section.table) } else { String::new() };
+    let mut last = None;
+    for (index, (row, position)) in rows.into_iter().enumerate() {
+        page.push_str(if after.is_some() || index > 0 { "," } else { "" });
+        page.push_str(&row);
+        last = Some(position);
+    }
+    if let Some(position) = last.filter(|_| fitting < sizes.len()) {
+        return Ok((page, Step::Section(index, Some(position))));
+    }
+    page.push(']');
+    if index + 1 < SECTIONS.len() {
+        return Ok((page, Step::Section(index + 1, None)));
+    }
+    page.push('}');
+    Ok((page, Step::Ended))
+}
+
+/// Returns how many of the first rows fit into a page: at least one, and not the last of a full probe, so that there is a
+/// next page.
+fn count_fitting(sizes: &[i64]) -> usize {
     let mut bytes = 0;
-    for section in &SECTIONS {
-        bytes += section.bytes(transaction, user)?;
-    }
-    if bytes > EXPORT_BYTES_MAX {
-        let message = "The user has too much data for one export. Read it from a backup instead.";
-        return Err(ServiceError::new(GrpcCode::ResourceExhausted, message));
-    }
-    Ok(())
+    let fitting = sizes.iter().take(PAGE_ROWS_MAX).take_while(|size| {
+        bytes += **size;
+        bytes <= PAGE_BYTES
+    });
+    fitting.count().max(sizes.len().min(1))
 }
 
 impl Section {
-    /// Returns the approximate bytes of the rows.
-    fn bytes(&self, transaction: &mut Transaction<'_>, user: Uuid) -> Result<i64, StoreError> {
+    /// Returns the approximate bytes of the next rows, of one more than a page can have.
+    fn sizes(
+        &self,
+        transaction: &mut Transaction<'_>,
+        user: Uuid,
+        after: Option<&[Key]>,
+    ) -> Result<Vec<i64>, StoreError> {
         let texts = self.columns.iter().filter(|(_, kind)| matches!(kind, Text | Json));
-        let lengths: Vec<String> = texts.map(|(name, _)| format!("coalesce(length({name}), 0)")).collect();
-        let (lengths, Section { table, owner, .. }) = (lengths.join(" + "), self);
-        let select = format!("SELECT coalesce(sum({lengths} + {ROW_BYTES}), 0) FROM {table} WHERE {owner} = ?1");
-        Ok(transaction.row(&select, values![user], |row| row.get::<i64>(0))?.unwrap_or(0))
+        let lengths = texts.map(|(name, _)| format!("coalesce(octet_length({name}), 0) + "));
+        let size = format!("CAST({}{ROW_BYTES} AS BIGINT)", lengths.collect::<String>());
+        let (select, parameters) = self.next_rows(&size, user, after, PAGE_ROWS_MAX + 1);
+        transaction.rows(&select, &parameters, |row| row.get(0))
     }
 
-    fn read(&self, transaction: &mut Transaction<'_>, user: Uuid) -> Result<Vec<Value>, StoreError> {
+    /// Returns the next rows as JSON, each with its position.
+    fn read(
+        &self,
+        transaction: &mut Transaction<'_>,
+        user: Uuid,
+        after: Option<&[Key]>,
+        count: usize,
+    ) -> Result<Vec<(String, Position)>, StoreError> {
+        let Section { table, owner, order, .. } = self;
         let names: Vec<&str> = self.columns.iter().map(|(name, _)| *name).collect();
-        let (names, Section { table, owner, order, .. }) = (names.join(", "), self);
-        let select = format!("SELECT {names} FROM {table} WHERE {owner} = ?1 ORDER BY {order}");
-        transaction.rows(&select, values![user], |row| {
-            let mut written = Map::new();
-            for (index, (name, kind)) in self.columns.iter().enumerate() {
-                written.insert((*name).to_owned(), kind.read(row, index)?);
-            }
-            Ok(Value::Object(written))
-        })
+        // The rows are found by their keys alone, so that only values of this page are read.
+        let (keys, parameters) = self.next_rows(order, user, after, count);
+        let names = names.join(", ");
+        let select =
+            format!("SELECT {names} FROM {table} WHERE {owner} = ?1 AND ({order}) IN ({keys}) ORDER BY {order}");
+        transaction.rows(&select, &parameters, |row| Ok((self.write_row(row)?, self.position(row)?)))
+    }
+
+    /// Returns the statement that selects something of the next rows, and its parameters.
+    fn next_rows<'a>(
+        &self,
+        selected: &str,
+        user: Uuid,
+        after: Option<&'a [Key]>,
+        count: usize,
+    ) -> (String, Vec<SqlValue<'a>>) {
+        let Section { table, owner, order, .. } = self;
+        let after = after.unwrap_or(&[]);
+        let mut parameters = values![user].to_vec();
+        parameters.extend(after.iter().map(Key::value));
+        let numbers: Vec<String> = (0..after.len()).map(|index| format!("?{}", index + 2)).collect();
+        let condition = match after {
+            [] => String::new(),
+            _ => format!(" AND ({order}) > ({})", numbers.join(", ")),
+        };
+        // A parameter, so that there are few distinct statements to prepare.
+        parameters.push(SqlValue::Integer(count as i64));
+        let limit = parameters.len();
+        let select =
+            format!("SELECT {selected} FROM {table} WHERE {owner} = ?1{condition} ORDER BY {order} LIMIT ?{limit}");
+        (select, parameters)
+    }
+
+    fn write_row(&self, row: &SqlRow<'_>) -> Result<String, StoreError> {
+        let mut text = String::from("{");
+        for (index, (name, kind)) in self.columns.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            // Writing to a string does not fail.
+            let _ = write!(text, r#"{comma}"{name}":"#);
+            kind.write(row, index, &mut text)?;
+        }
+        text.push('}');
+        Ok(text)
+    }
+
+    fn position(&self, row: &SqlRow<'_>) -> Result<Position, StoreError> {
+        let column = |name: &str| self.columns.iter().position(|(known, _)| *known == name);
+        self.order
+            .split(", ")
+            .filter_map(column)
+            .map(|index| {
+                Ok(match self.columns[index].1 {
+                    Number | Flag => Key::Number(row.get(index)?),
+                    Id => Key::Id(row.get(index)?),
+                    Text | Json => Key::Text(row.get(index)?),
+                })
+            })
+            .collect()
+    }
+}
+
+impl Key {
+    fn value(&self) -> SqlValue<'_> {
+        match self {
+            Key::Text(text) => SqlValue::from(text),
+            Key::Number(number) => SqlValue::from(*number),
+            Key::Id(id) => SqlValue::from(*id),
+        }
     }
 }
 
 impl Kind {
-    /// Reads the value of a column.
-    fn read(self, row: &SqlRow<'_>, index: usize) -> Result<Value, StoreError> {
-        Ok(match self {
+    /// Writes the value of a column as JSON.
+    fn write(self, row: &SqlRow<'_>, index: usize, to: &mut String) -> Result<(), StoreError> {
+        let value = match self {
             Text => json!(row.get::<Option<String>>(index)?),
             Number => json!(row.get::<Option<i64>>(index)?),
             Flag => json!(row.get::<Option<bool>>(index)?),
@@ -279,8 +428,15 @@ impl Kind {
             Json => {
                 let text = row.get::<Option<String>>(index)?.unwrap_or_default();
                 // Text that is not JSON, such as the answer of a shop, stays text.
-                serde_json::from_str(&text).unwrap_or_else(|_| json!(text))
+                if serde_json::from_str::<&RawValue>(&text).is_ok() {
+                    to.push_str(&text);
+                    return Ok(());
+                }
+                json!(text)
             }
-        })
+        };
+        // Writing to a string does not fail.
+        let _ = write!(to, "{value}");
+        Ok(())
     }
 }

@@ -19,7 +19,7 @@ const LANGUAGE_BYTES_MAX: usize = 18;
 const LOCATION_BYTES_MAX: usize = 255;
 const TIMEZONE_BYTES_MAX: usize = 255;
 /// Maximum bytes of metadata, which is also read with every mention of a user.
-const METADATA_BYTES_MAX: usize = 65_536;
+pub(super) const METADATA_BYTES_MAX: usize = 65_536;
 
 /// Letters of a generated username.
 const GENERATED_LETTERS: usize = 10;

@@ -5,6 +5,7 @@
 //! that it has not signed in from. Every attempt is counted before its password is hashed.
 
 use crate::error::{GrpcCode, ServiceError};
+use aether_limits::{Network, network_of, networks_of};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
@@ -59,9 +60,9 @@ const CODES_LOCKED: ServiceError = ServiceError::new(
 pub(super) struct Lockout {
     pairs: Window<(Uuid, IpAddr)>,
     accounts: Window<Uuid>,
-    addresses: Window<IpAddr>,
+    addresses: Window<Network>,
     account_codes: Window<Uuid>,
-    address_codes: Window<IpAddr>,
+    address_codes: Window<Network>,
 }
 
 /// Attempt to sign in with a password.
@@ -104,7 +105,7 @@ impl Lockout {
     /// Rejects an address with too many failures.
     pub fn check_address(&self, address: Option<IpAddr>, now: i64) -> Result<(), ServiceError> {
         match address {
-            Some(address) if self.addresses.is_full(network_of(address), now) => Err(ADDRESS_LOCKED),
+            Some(address) if self.addresses.is_full_for(address, now) => Err(ADDRESS_LOCKED),
             _ => Ok(()),
         }
     }
@@ -112,12 +113,11 @@ impl Lockout {
     /// Counts an attempt as failed before it is made, so that concurrent attempts cannot bypass a limit. Rejects it if
     /// there were too many of its address, or of its address on the account.
     pub fn begin(&self, attempt: &Attempt) -> Result<Admission, ServiceError> {
-        let network = attempt.address.map(network_of);
-        if network.is_some_and(|network| !self.addresses.add(network, attempt.at)) {
+        if attempt.address.is_some_and(|address| !self.addresses.add_for(address, attempt.at)) {
             return Err(ADDRESS_LOCKED);
         }
         if !self.pairs.add(attempt.pair(), attempt.at) {
-            network.inspect(|network| self.addresses.remove(*network, attempt.at));
+            attempt.address.inspect(|address| self.addresses.remove_for(*address, attempt.at));
             return Err(PAIR_LOCKED);
         }
         Ok(if self.accounts.add(attempt.account, attempt.at) { Admission::Anyone } else { Admission::KnownAddress })
@@ -132,7 +132,7 @@ impl Lockout {
     /// Uncounts an attempt that was not made.
     pub fn cancel(&self, attempt: &Attempt, admission: Admission) {
         if let Some(address) = attempt.address {
-            self.addresses.remove(network_of(address), attempt.at);
+            self.addresses.remove_for(address, attempt.at);
         }
         self.pairs.remove(attempt.pair(), attempt.at);
         // Otherwise the account was full, and it was not counted there.
@@ -150,7 +150,7 @@ impl Lockout {
     /// Counts a code request of an address. Rejects it if there were too many.
     pub fn count_code_request(&self, address: Option<IpAddr>, now: i64) -> Result<(), ServiceError> {
         match address {
-            Some(address) if !self.address_codes.add(network_of(address), now) => Err(CODES_LOCKED),
+            Some(address) if !self.address_codes.add_for(address, now) => Err(CODES_LOCKED),
             _ => Ok(()),
         }
     }
@@ -169,20 +169,46 @@ struct Window<K> {
     halves: Mutex<[HashMap<K, Vec<i64>>; 2]>,
 }
 
+/// Counts an address for each of its networks: that of an IPv6 address at several lengths of the prefix.
+impl Window<Network> {
+    fn is_full_for(&self, address: IpAddr, now: i64) -> bool {
+        networks_of(address).any(|(network, multiple)| self.count(network, now) >= self.count_max * multiple as usize)
+    }
+
+    fn add_for(&self, address: IpAddr, now: i64) -> bool {
+        for (index, (network, multiple)) in networks_of(address).enumerate() {
+            if !self.add_up_to(network, now, self.count_max * multiple as usize) {
+                // What was counted for the smaller networks is undone.
+                networks_of(address).take(index).for_each(|(network, _)| self.remove(network, now));
+                return false;
+            }
+        }
+        true
+    }
+
+    fn remove_for(&self, address: IpAddr, at: i64) {
+        networks_of(address).for_each(|(network, _)| self.remove(network, at));
+    }
+}
+
 impl<K: Hash + Eq + Copy> Window<K> {
     fn new(count_max: usize, period_ms: i64) -> Window<K> {
         Window { count_max, period_ms, halves: Mutex::new([HashMap::new(), HashMap::new()]) }
     }
 
-    /// Returns true if the limit is reached.
-    fn is_full(&self, key: K, now: i64) -> bool {
-        self.with(key, now, |times| times.len() >= self.count_max)
+    /// Returns the number of recent events.
+    fn count(&self, key: K, now: i64) -> usize {
+        self.with(key, now, |times| times.len())
     }
 
     /// Counts an event. Returns false if the limit is reached.
     fn add(&self, key: K, now: i64) -> bool {
+        self.add_up_to(key, now, self.count_max)
+    }
+
+    fn add_up_to(&self, key: K, now: i64, count_max: usize) -> bool {
         self.with(key, now, |times| {
-            let fits = times.len() < self.count_max;
+            let fits = times.len() < count_max;
             if fits {
                 times.push(now);
             }
@@ -224,14 +250,6 @@ impl<K: Hash + Eq + Copy> Window<K> {
             *old = std::mem::take(young);
         }
         outcome
-    }
-}
-
-/// Returns the network of an address. A client usually has a whole /64 of IPv6.
-pub(super) fn network_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
     }
 }
 
@@ -292,6 +310,24 @@ mod tests {
     }
 
     #[test]
+    fn addresses_of_one_ipv6_customer_share_a_limit() {
+        let lockout = Lockout::new();
+        let tries = |addresses: &mut dyn Iterator<Item = String>| {
+            let admitted = |(account, address): &(usize, String)| {
+                lockout.begin(&attempt(1_000 + *account as u128, address, 0)).is_ok()
+            };
+            addresses.enumerate().filter(admitted).count()
+        };
+        // A /56 and a /48, with a /64 of its own for each attempt.
+        assert_eq!(tries(&mut (0..100).map(|number| format!("2001:db8:1:{number:x}::1"))), 20);
+        assert_eq!(tries(&mut (0..1_000).map(|number| format!("2001:db8:2:{:x}::1", number * 64))), 40);
+        assert!(lockout.check_address("2001:db8:2:ffff::1".parse().ok(), 0).is_err());
+        assert!(lockout.check_address("2001:db8:3::1".parse().ok(), 0).is_ok());
+        let codes = (0..1_000).map(|number| format!("2001:db8:4:{:x}::1", number * 64));
+        assert_eq!(codes.filter(|address| lockout.count_code_request(address.parse().ok(), 0).is_ok()).count(), 40);
+    }
+
+    #[test]
     fn an_address_is_locked_with_its_network_after_ten_failures() {
         let lockout = Lockout::new();
         (0..10).for_each(|account| assert!(lockout.begin(&attempt(account, "2001:db8::1", 0)).is_ok()));
@@ -310,7 +346,7 @@ mod tests {
         for key in 1..400_000 {
             window.add(key, 1);
             if key % 10_000 == 0 {
-                assert!(window.is_full(0, 2), "a key in use is not forgotten");
+                assert_eq!(window.count(0, 2), window.count_max, "a key in use is not forgotten");
             }
         }
         let halves = window.halves.lock().expect("nobody panicked");

@@ -20,6 +20,7 @@ mod sign_in;
 mod user;
 
 pub use erase::Eraser;
+pub use export::AccountExporter;
 pub use fields::Update;
 pub use sign_in::{SignIn, SignInMethod, SignedIn};
 pub use user::{Account, USERS_MAX, User};
@@ -30,13 +31,11 @@ use crate::error::{GrpcCode, ServiceError};
 use crate::session::Revocations;
 use crate::session::tokens::VALID_SECONDS_MAX;
 use aether_store::{Dialect, Store, Transaction};
-use export::CONCURRENT_EXPORTS_MAX;
 use lockout::Lockout;
 use password::Passwords;
 use provider::Provider;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 /// Settings of accounts.
@@ -62,7 +61,6 @@ pub struct Accounts {
     passwords: Passwords,
     lockout: Lockout,
     erasers: Arc<Vec<Eraser>>,
-    exports: Semaphore,
 }
 
 const NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "User account not found.");
@@ -93,7 +91,6 @@ impl Accounts {
             passwords: Passwords::new(settings.hashing_threads),
             lockout: Lockout::new(),
             erasers: Arc::default(),
-            exports: Semaphore::new(CONCURRENT_EXPORTS_MAX),
         }
     }
 

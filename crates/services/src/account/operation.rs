@@ -99,7 +99,8 @@ pub struct VerifyEmailRequest {
     pub code: String,
 }
 
-/// All stored data of an account.
+/// All stored data of an account. Interfaces stream the document ([`Accounts::export`](super::Accounts::export)) after the
+/// hooks have run; hooks and server code get an empty one.
 #[derive(Clone, PartialEq, Eq, Message, Serialize, Deserialize)]
 #[prost(prost_path = "prost")]
 #[serde(default)]

@@ -5,9 +5,11 @@ mod recovery;
 mod sign_in;
 
 use crate::ServiceError;
+use crate::account::export::EXPORT_BYTES_IN_FLIGHT;
+use crate::account::fields::METADATA_BYTES_MAX;
 use crate::account::operation::{AccountExport, ExportAccount};
 use crate::account::{Account, Update, User, provider};
-use crate::calls::{Call, Operations, RatePreset, Serve};
+use crate::calls::{Call, Operations, RatePreset, Serve, answer_blocks};
 use aether_messages::api::{self, AccountDevice, GetUsersRequest, UpdateAccountRequest, Users};
 use aether_messages::operation::{DeleteAccount, GetAccount, GetUsers, UpdateAccount};
 use aether_messages::{Empty, timestamp};
@@ -59,15 +61,22 @@ impl Serve for DeleteAccount {
 
 impl Serve for ExportAccount {
     const PRESET: RatePreset = RatePreset::Expensive;
+    const STREAMED_BYTES: usize = EXPORT_BYTES_IN_FLIGHT;
 
     async fn serve(call: &Call<'_>, _: Empty) -> Result<AccountExport, ServiceError> {
-        let document = call.services.accounts.export(call.identity()?.user).await?;
-        Ok(AccountExport { document: document.to_string() })
+        call.services.accounts.account(call.identity()?.user).await?;
+        Ok(AccountExport::default())
     }
 }
 
 impl Serve for GetUsers {
     const PRESET: RatePreset = RatePreset::Read;
+
+    fn answer_blocks(request: &GetUsersRequest) -> u32 {
+        let users = request.ids.len() + request.usernames.len() + request.facebook_ids.len();
+        // Metadata is set by server code alone, and is usually short.
+        answer_blocks(users, METADATA_BYTES_MAX / 4)
+    }
 
     async fn serve(call: &Call<'_>, request: GetUsersRequest) -> Result<Users, ServiceError> {
         let ids = request.ids.iter().map(|id| user_id(id)).collect::<Result<Vec<Uuid>, ServiceError>>()?;

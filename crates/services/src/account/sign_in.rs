@@ -1,11 +1,12 @@
 //! Sign-in: finds the account of an identity, or creates it.
 
-use super::lockout::{ACCOUNT_LOCKED, Admission, Attempt, network_of};
+use super::lockout::{ACCOUNT_LOCKED, Admission, Attempt};
 use super::login_identity::{FoundAccount, LoginIdentity};
 use super::provider::{ExternalIdentity, ProviderProof};
 use super::{Accounts, BANNED, NOT_FOUND, USERNAME_TAKEN, fields};
 use crate::clock::new_id;
 use crate::error::{GrpcCode, ServiceError};
+use aether_limits::network_of;
 use aether_store::{StoreError, Transaction, outbox, values};
 use serde_json::json;
 use sha2::{Digest, Sha256};

@@ -16,3 +16,18 @@ pub const MODULES_MAX: usize = 64;
 pub const MODULE_NAME_BYTES_MAX: usize = 128;
 /// Maximum hooks of one module. A call runs all hooks of its operation in sequence.
 pub const HOOKS_MAX: usize = 1_024;
+/// Maximum bytes of an answer. It is in memory as a whole until the client has read it. The largest lists fit: 1,000
+/// leaderboard records with 4 KiB of metadata each.
+pub const ANSWER_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+/// Bytes of a block, in which the memory of running calls is counted: one stored object of the largest size.
+pub const ANSWER_BLOCK_BYTES: usize = 262_144;
+
+/// Returns the blocks that an answer with a number of entries of a size needs. 0 for an answer that is always small.
+#[must_use]
+pub(crate) fn answer_blocks(entries: usize, entry_bytes: usize) -> u32 {
+    let bytes = entries.saturating_mul(entry_bytes).min(ANSWER_BYTES_MAX);
+    if bytes <= ANSWER_SMALL_BYTES { 0 } else { bytes.div_ceil(ANSWER_BLOCK_BYTES) as u32 }
+}
+
+/// Longest answer that takes no block.
+const ANSWER_SMALL_BYTES: usize = 65_536;

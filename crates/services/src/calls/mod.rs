@@ -20,9 +20,10 @@ mod modules;
 mod serve;
 
 pub use functions::Functions;
+pub(crate) use limits::answer_blocks;
 pub use limits::{
-    FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, HOOKS_MAX, MATCH_TYPE_NAME_BYTES_MAX, MATCH_TYPES_MAX,
-    MODULE_NAME_BYTES_MAX, MODULES_MAX, PAYLOAD_BYTES_MAX,
+    ANSWER_BLOCK_BYTES, ANSWER_BYTES_MAX, FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, HOOKS_MAX, MATCH_TYPE_NAME_BYTES_MAX,
+    MATCH_TYPES_MAX, MODULE_NAME_BYTES_MAX, MODULES_MAX, PAYLOAD_BYTES_MAX,
 };
 pub use match_types::{MatchTypes, MatchTypesByName};
 pub use metrics::OperationMetrics;

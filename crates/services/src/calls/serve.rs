@@ -15,6 +15,18 @@ pub trait Serve: Operation {
     /// Kind of work, for rate limits.
     const PRESET: RatePreset = RatePreset::Write;
 
+    /// Upper bound of an answer in bytes, as JSON.
+    const ANSWER_BYTES_MAX: usize = super::limits::ANSWER_BYTES_MAX;
+
+    /// Bytes of an answer that are in memory at a time, if it is streamed: produced while it is sent. 0 for others.
+    const STREAMED_BYTES: usize = 0;
+
+    /// Returns how many blocks of [`ANSWER_BLOCK_BYTES`](super::ANSWER_BLOCK_BYTES) the answer may need. Interfaces bound
+    /// the sum over all running calls. 0 for answers that are always small.
+    fn answer_blocks(_request: &Self::Request) -> u32 {
+        0
+    }
+
     /// Handles a call whose hooks have run.
     fn serve(
         call: &Call<'_>,

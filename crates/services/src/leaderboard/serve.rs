@@ -1,8 +1,8 @@
 //! Handlers of the leaderboard operations.
 
 use crate::ServiceError;
-use crate::calls::{Call, Operations, RatePreset, Serve};
-use crate::leaderboard::{Operator, Record, RecordList, RecordQuery, RecordWrite, Score};
+use crate::calls::{Call, Operations, RatePreset, Serve, answer_blocks};
+use crate::leaderboard::{Operator, RECORD_METADATA_BYTES_MAX, Record, RecordList, RecordQuery, RecordWrite, Score};
 use aether_messages::api::{
     DeleteLeaderboardRecordRequest, LeaderboardRecord, LeaderboardRecordList, ListLeaderboardRecordsAroundOwnerRequest,
     ListLeaderboardRecordsRequest, Operator as Override, WriteLeaderboardRecordRequest,
@@ -48,6 +48,11 @@ impl Serve for DeleteLeaderboardRecord {
 impl Serve for ListLeaderboardRecords {
     const PRESET: RatePreset = RatePreset::Read;
 
+    fn answer_blocks(request: &ListLeaderboardRecordsRequest) -> u32 {
+        let listed = usize::try_from(request.limit.unwrap_or(0)).unwrap_or(0);
+        answer_blocks(listed.saturating_add(request.owner_ids.len()), RECORD_METADATA_BYTES_MAX)
+    }
+
     async fn serve(
         call: &Call<'_>,
         request: ListLeaderboardRecordsRequest,
@@ -62,6 +67,10 @@ impl Serve for ListLeaderboardRecords {
 
 impl Serve for ListLeaderboardRecordsAroundOwner {
     const PRESET: RatePreset = RatePreset::Read;
+
+    fn answer_blocks(request: &ListLeaderboardRecordsAroundOwnerRequest) -> u32 {
+        answer_blocks(usize::try_from(request.limit.unwrap_or(0)).unwrap_or(0), RECORD_METADATA_BYTES_MAX)
+    }
 
     async fn serve(
         call: &Call<'_>,

@@ -1,7 +1,7 @@
 //! Handlers of the purchase and subscription operations.
 
 use crate::ServiceError;
-use crate::calls::{Call, Operations, RatePreset, Serve};
+use crate::calls::{Call, Operations, RatePreset, Serve, answer_blocks};
 use crate::purchase::{Purchase, Receipt, Shop, Subscription};
 use aether_messages::api::{
     GetSubscriptionRequest, ListSubscriptionsRequest, SubscriptionList, ValidatePurchaseAppleRequest,
@@ -17,6 +17,8 @@ use aether_messages::timestamp;
 
 /// Entries per page if the request sets no limit.
 const LIST_DEFAULT: i32 = 100;
+/// Bytes of a subscription, about: with the answer of its shop and a notification.
+const SUBSCRIPTION_BYTES: usize = 8_192;
 
 pub(crate) fn operations(operations: Operations) -> Operations {
     operations
@@ -108,6 +110,11 @@ impl Serve for GetSubscription {
 
 impl Serve for ListSubscriptions {
     const PRESET: RatePreset = RatePreset::Read;
+
+    fn answer_blocks(request: &ListSubscriptionsRequest) -> u32 {
+        let listed = usize::try_from(request.limit.unwrap_or(LIST_DEFAULT)).unwrap_or(0);
+        answer_blocks(listed, SUBSCRIPTION_BYTES)
+    }
 
     async fn serve(call: &Call<'_>, request: ListSubscriptionsRequest) -> Result<SubscriptionList, ServiceError> {
         let (user, limit) = (call.identity()?.user, request.limit.unwrap_or(LIST_DEFAULT));

@@ -166,6 +166,11 @@ struct WireHeader {
     crit: Option<serde::de::IgnoredAny>,
 }
 
+/// Text that the developer secret is derived from. The signed part of a token has a full stop, so it is never this text.
+const DEVELOPER_SECRET: &str = "developer secret";
+/// Characters of the developer secret, of six bits each: 192 bits cannot be guessed, and the URL stays short.
+const DEVELOPER_SECRET_CHARACTERS: usize = 32;
+
 impl Tokens {
     /// Creates a signer with these keys, for this audience.
     #[must_use]
@@ -199,6 +204,17 @@ impl Tokens {
         let wire = RawValue::from_string(plain_json(&wire)).expect("it is JSON");
         jsonwebtoken::encode(&header, &wire, &EncodingKey::from_secret(key.secret()))
             .expect("raw JSON always serializes, and HS256 takes any key")
+    }
+
+    /// Returns the secret by which a person shows that the development key is theirs, in letters and digits that fit into a
+    /// URL. It is derived from the key, so it stays the same as long as the key does, and does not reveal it.
+    #[must_use]
+    pub fn developer_secret(&self) -> String {
+        let key = EncodingKey::from_secret(self.ring.development().secret());
+        let mut secret = jsonwebtoken::crypto::sign(DEVELOPER_SECRET.as_bytes(), &key, Algorithm::HS256)
+            .expect("HS256 takes any key");
+        secret.truncate(DEVELOPER_SECRET_CHARACTERS);
+        secret
     }
 
     /// Verifies an access token. `now` is in seconds since 1970. `development_allowed` accepts tokens of the

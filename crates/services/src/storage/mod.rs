@@ -18,7 +18,7 @@ pub use json::{DEPTH_MAX, NUMBER_BYTES_MAX};
 pub use object::{COLLECTION_BYTES_MAX, KEY_BYTES_MAX, Object, ObjectId, Permission, VALUE_BYTES_MAX};
 pub use query::Query;
 pub use quota::Quota;
-pub use read::{LIST_MAX, Page};
+pub use read::{LIST_MAX, Page, VALUES_BYTES_MAX};
 pub use write::{Ack, Condition, Write};
 
 pub(crate) use delete::Checked as CheckedDelete;

@@ -1,15 +1,20 @@
 //! Reads objects by id, and lists them.
 
-use super::object::{COLUMNS, Object, ObjectId, Permission, reject_nul};
+use super::object::{COLUMNS, Object, ObjectId, Permission, VALUE_BYTES_MAX, reject_nul};
 use crate::cursor;
 use crate::error::ServiceError;
-use aether_store::{SqlValue, Transaction, values};
+use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uuid::Uuid;
 
 /// Maximum objects per page.
 pub const LIST_MAX: i32 = 100;
+
+/// Maximum bytes of all values of one read or page. An answer is in memory as a whole until the client has read it.
+pub const VALUES_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+/// Objects that fit into [`VALUES_BYTES_MAX`] at any size, so that their sizes are not queried first.
+pub(super) const OBJECTS_UNCHECKED_MAX: usize = VALUES_BYTES_MAX / VALUE_BYTES_MAX;
 
 /// Page of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,13 +54,27 @@ pub(super) fn read(
     let parameters: Vec<SqlValue<'_>> = parameters
         .flat_map(|id| [SqlValue::from(&id.collection), SqlValue::from(id.owner), SqlValue::from(&id.key)])
         .collect();
-    let is_readable = |object: &Object| match user {
+    let is_readable = |owner: Uuid, read: Permission| match user {
         None => true,
-        Some(user) if user == object.id.owner => object.read >= Permission::Owner,
-        Some(_) => object.read == Permission::Everyone,
+        Some(user) if user == owner => read >= Permission::Owner,
+        Some(_) => read == Permission::Everyone,
     };
-    let found = transaction.rows(&select(count), &parameters, Object::from_row)?;
-    let found = found.into_iter().filter(is_readable);
+    // The server reads for itself, and knows what it has stored.
+    if user.is_some() && ids.len() > OBJECTS_UNCHECKED_MAX {
+        let sizes = transaction.rows(&select(SIZE_COLUMNS, count), &parameters, |row| {
+            let read = Permission::from_number(row.get(2)?).unwrap_or(Permission::Nobody);
+            Ok((row.get::<i64>(0)?, is_readable(row.get(1)?, read)))
+        })?;
+        let bytes: i64 = sizes.iter().filter(|(_, is_readable)| *is_readable).map(|(bytes, _)| bytes).sum();
+        if bytes > VALUES_BYTES_MAX as i64 {
+            let message = format!(
+                "The objects have {bytes} bytes together; at most {VALUES_BYTES_MAX} can be read at once. Read fewer."
+            );
+            return Err(ServiceError::invalid(message));
+        }
+    }
+    let found = transaction.rows(&select(COLUMNS, count), &parameters, Object::from_row)?;
+    let found = found.into_iter().filter(|object| is_readable(object.id.owner, object.read));
     let mut found: HashMap<ObjectId, Object> = found.map(|object| (object.id.clone(), object)).collect();
     Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
 }
@@ -76,9 +95,28 @@ impl Listing {
     }
 
     pub fn run(&self, transaction: &mut Transaction<'_>) -> Result<Page, ServiceError> {
+        let mut limit = self.limit;
+        // A long page of large objects ends early.
+        if self.user.is_some() && limit > OBJECTS_UNCHECKED_MAX as i64 {
+            let sizes = self.rows(transaction, SIZE_COLUMNS, limit, |row| row.get::<i64>(0))?;
+            limit = limit.min(count_fitting(&sizes));
+        }
         // One object more than the limit tells if there is another page.
-        let (limit, after) = (self.limit + 1, &self.after);
-        let objects = match (self.owner, self.user) {
+        let objects = self.rows(transaction, COLUMNS, limit + 1, Object::from_row)?;
+        Ok(Page::cut(objects, limit, |last| {
+            cursor::encode(&PageCursor { key: last.id.key.clone(), owner: last.id.owner })
+        }))
+    }
+
+    fn rows<T>(
+        &self,
+        transaction: &mut Transaction<'_>,
+        columns: &str,
+        limit: i64,
+        read: impl FnMut(&SqlRow<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let after = &self.after;
+        match (self.owner, self.user) {
             (Some(owner), user) => {
                 let needed = match user {
                     None => Permission::Nobody,
@@ -86,21 +124,28 @@ impl Listing {
                     Some(_) => Permission::Everyone,
                 };
                 let parameters = values![&self.collection, owner, &after.key, needed.number(), limit];
-                transaction.rows(&listing(OF_OWNER), parameters, Object::from_row)?
+                transaction.rows(&listing(columns, OF_OWNER), parameters, read)
             }
             (None, Some(_)) => {
                 let parameters = values![&self.collection, &after.key, after.owner, limit];
-                transaction.rows(&listing(PUBLIC), parameters, Object::from_row)?
+                transaction.rows(&listing(columns, PUBLIC), parameters, read)
             }
             (None, None) => {
                 let parameters = values![&self.collection, after.owner, &after.key, limit];
-                transaction.rows(&listing(ALL), parameters, Object::from_row)?
+                transaction.rows(&listing(columns, ALL), parameters, read)
             }
-        };
-        Ok(Page::cut(objects, self.limit, |last| {
-            cursor::encode(&PageCursor { key: last.id.key.clone(), owner: last.id.owner })
-        }))
+        }
     }
+}
+
+/// Returns how many of the first objects fit into a page, at least one.
+fn count_fitting(sizes: &[i64]) -> i64 {
+    let mut bytes = 0;
+    let fits = |size: &&i64| {
+        bytes += **size;
+        bytes <= VALUES_BYTES_MAX as i64
+    };
+    (sizes.iter().take_while(fits).count() as i64).max(1)
 }
 
 impl Page {
@@ -129,15 +174,18 @@ const PUBLIC: &str = "collection = ?1 AND permission_read = 2 AND (key, user_id)
 const ALL: &str = "collection = ?1 AND (user_id, key) > (?2, ?3)
     ORDER BY user_id, key LIMIT ?4";
 
-fn listing(rest: &str) -> String {
-    format!("SELECT {COLUMNS} FROM storage_objects WHERE {rest}")
+/// Columns that tell how much a read would return, without reading the values.
+const SIZE_COLUMNS: &str = "CAST(octet_length(value) AS BIGINT), user_id, permission_read";
+
+fn listing(columns: &str, rest: &str) -> String {
+    format!("SELECT {columns} FROM storage_objects WHERE {rest}")
 }
 
 /// Returns the statement that finds a number of objects by id.
-fn select(count: usize) -> String {
+fn select(columns: &str, count: usize) -> String {
     let one = |index: usize| {
         let first = index * 3 + 1;
         format!("(collection = ?{first} AND user_id = ?{} AND key = ?{})", first + 1, first + 2)
     };
-    listing(&(0..count).map(one).collect::<Vec<_>>().join(" OR "))
+    listing(columns, &(0..count).map(one).collect::<Vec<_>>().join(" OR "))
 }

@@ -5,6 +5,7 @@
 
 use crate::ServiceError;
 use crate::calls::{Call, Operations, RatePreset, Serve};
+use crate::storage::read::OBJECTS_UNCHECKED_MAX;
 use crate::storage::{Ack, Condition, Delete, Object, ObjectId, Permission, Write};
 use aether_messages::api::{
     DeleteStorageObjectId, DeleteStorageObjectsRequest, ListStorageObjectsRequest, ReadStorageObjectId,
@@ -38,6 +39,10 @@ impl Serve for WriteStorageObjects {
 impl Serve for ReadStorageObjects {
     const PRESET: RatePreset = RatePreset::Read;
 
+    fn answer_blocks(request: &ReadStorageObjectsRequest) -> u32 {
+        blocks(request.object_ids.len())
+    }
+
     async fn serve(call: &Call<'_>, request: ReadStorageObjectsRequest) -> Result<StorageObjects, ServiceError> {
         let ids = request.object_ids.into_iter().map(|ReadStorageObjectId { collection, key, user_id }| {
             Ok(ObjectId { collection, owner: owner(&user_id)?.unwrap_or_default(), key })
@@ -63,12 +68,21 @@ impl Serve for DeleteStorageObjects {
 impl Serve for ListStorageObjects {
     const PRESET: RatePreset = RatePreset::Read;
 
+    fn answer_blocks(request: &ListStorageObjectsRequest) -> u32 {
+        blocks(usize::try_from(request.limit.unwrap_or(LIST_DEFAULT)).unwrap_or(0))
+    }
+
     async fn serve(call: &Call<'_>, request: ListStorageObjectsRequest) -> Result<StorageObjectList, ServiceError> {
         let ListStorageObjectsRequest { user_id, collection, limit, cursor } = request;
         let (owner, limit) = (owner(&user_id)?, limit.unwrap_or(LIST_DEFAULT));
         let page = call.services.storage.list(call.caller(), &collection, owner, limit, &cursor).await?;
         Ok(StorageObjectList { objects: page.objects.into_iter().map(object).collect(), cursor: page.cursor })
     }
+}
+
+/// Returns the blocks that the values of a number of objects may need.
+fn blocks(objects: usize) -> u32 {
+    objects.min(OBJECTS_UNCHECKED_MAX) as u32
 }
 
 fn write(owner: Uuid, object: WriteStorageObject) -> Result<Write, ServiceError> {

@@ -63,9 +63,13 @@ export class Server {
     return (await this.requests.send<{ readonly rooms: readonly RoomEntry[] }>(call, options)).rooms;
   }
 
-  /** Returns a token without an account, if the server allows it; usually only during development. */
-  async guest(options?: CallOptions): Promise<Guest> {
-    const call = { method: "POST", path: "/api/guest" } as const;
+  /**
+   * Returns a token without an account, if the server allows it; usually only during development. The secret in the URL
+   * that a server prints during development gives the role `developer`, on the machine of the server.
+   */
+  async guest(options: CallOptions & { readonly developerSecret?: string | undefined } = {}): Promise<Guest> {
+    const { developerSecret: secret } = options;
+    const call = { method: "POST", path: "/api/guest", ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }) } as const;
     const guest = await this.requests.send<{ token: string; role: Role; user: string; expiresAt: number }>(call, options);
     return { token: guest.token, role: guest.role, userId: guest.user, expiresAt: new Date(guest.expiresAt * 1000) };
   }

@@ -137,7 +137,7 @@ both("commands are rejected for players and allowed for developers", async () =>
   const nonsense = await room.command("nothing", "here", {}).catch((thrown) => thrown);
   assert.equal(nonsense.code, "unknown_command");
   const { server: about, requests } = new Client({ url: server.url });
-  const token = async () => (await about.guest()).token;
+  const token = async () => (await about.guest({ developerSecret: server.developerSecret })).token;
   const developer = await joinRoom({ server: about, url: requests.url, time: requests.time, token }, { code: room.welcome.roomCode }, { core });
   rooms.push(developer);
   await developer.command("playground", "stress", { count: 3, rotate: true });

@@ -168,6 +168,8 @@ test("the server returns its info and guest tokens", async () => {
   assert.ok(Array.isArray(await own.server.rooms({ type: "sandbox" })));
   const guest = await own.server.guest();
   assert.ok(guest.expiresAt > new Date());
+  assert.equal(guest.role, "player");
+  assert.equal((await own.server.guest({ developerSecret: server.developerSecret })).role, "developer");
 });
 
 test("an unreachable server is retried for a while", async () => {

@@ -1,6 +1,7 @@
 //! Tests of a whole server over real sockets.
 
 mod api_limits;
+mod behind_proxy;
 mod failures;
 mod functions;
 mod handshake;

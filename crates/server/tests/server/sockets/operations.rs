@@ -1,6 +1,6 @@
 //! The admin listener, metrics and shutdown.
 
-use aether_testkit_server::{DEADLINE, JSON, PROTOBUF, TRANSPORTS, TestServer};
+use aether_testkit_server::{ApiClient, DEADLINE, JSON, PROTOBUF, TRANSPORTS, TestServer};
 use aether_wire::{ClientMessage, CloseReason, ServerMessage};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,14 +38,89 @@ async fn with_a_key_the_admin_listener_requires_it() {
     let server =
         TestServer::start(|config| config.http.admin_key = Some(aether_server::config::Secret::new(key))).await;
     let bearer = format!("Bearer {key}");
-    for path in ["/health", "/debug/heap", "/debug/threads", "/debug/profile?seconds=1"] {
+    for path in ["/metrics", "/health", "/debug/heap", "/debug/threads", "/debug/profile?seconds=1"] {
         assert_eq!(server.request(server.admin, "GET", path, &[]).await.status, 401, "{path}");
         let wrong = [("authorization", "Bearer another key of the same sort")];
         assert_eq!(server.request(server.admin, "GET", path, &wrong).await.status, 401, "{path}");
     }
     let right = [("authorization", bearer.as_str())];
     assert_eq!(server.request(server.admin, "GET", "/health", &right).await.status, 200);
-    assert_eq!(server.request(server.admin, "GET", "/metrics", &[]).await.status, 200, "metrics need no login");
+    assert_eq!(server.request(server.admin, "GET", "/metrics", &right).await.status, 200);
+    assert_eq!(server.request(server.admin, "GET", "/livez", &[]).await.status, 200, "it reveals nothing");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_admin_listener_answers_only_to_its_own_names() {
+    let server = TestServer::start(|config| config.http.admin_hosts = vec!["metrics.internal".to_owned()]).await;
+    for host in ["127.0.0.1:7351", "[::1]:7351", "localhost:7351", "Metrics.Internal:7351", "metrics.internal"] {
+        let answer = server.request(server.admin, "GET", "/metrics", &[("host", host)]).await;
+        assert_eq!(answer.status, 200, "{host}: {}", answer.body);
+    }
+    for host in ["rebound.example:7351", "127.0.0.1.example", "localhost.example", ""] {
+        for path in ["/metrics", "/health", "/livez", "/nothing"] {
+            let answer = server.request(server.admin, "GET", path, &[("host", host)]).await;
+            assert_eq!((answer.status, answer.json()["code"].as_str()), (421, Some("bad_host")), "{host} {path}");
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_two_hosts_is_rejected() {
+    let server = TestServer::start(|_| {}).await;
+    for address in [server.http, server.admin] {
+        for hosts in [["localhost", "localhost"], ["localhost", "rebound.example"]] {
+            let answer = server.request(address, "GET", "/livez", &[("host", hosts[0]), ("host", hosts[1])]).await;
+            assert_eq!((answer.status, answer.json()["code"].as_str()), (400, Some("bad_host")), "{hosts:?}");
+        }
+        let absolute = server.request(address, "GET", "http://rebound.example/livez", &[("host", "localhost")]).await;
+        assert_eq!(absolute.status, 400, "{}", absolute.body);
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_with_tokens_are_not_stored() {
+    let server = TestServer::start(|_| {}).await;
+    let guest = server.request(server.http, "POST", "/api/guest", &[]).await;
+    assert!(guest.status == 200 && guest.head.contains("cache-control: no-store"), "{}", guest.head);
+    let mut client = ApiClient::new_user(server.http).await;
+    let refresh = serde_json::json!({ "token": client.refresh_token });
+    client.authorize("Basic ZGVmYXVsdGtleTo=");
+    let session = client.post("/v2/account/session/refresh", &refresh).await.expect("the server answers");
+    assert!(session.status == 200 && session.head.contains("cache-control: no-store"), "{}", session.head);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_writes_make_the_server_not_ready_until_they_succeed() {
+    let server = TestServer::start(|_| {}).await;
+    let mut client = ApiClient::new_user(server.http).await;
+    // Reads still work while another program holds the lock for writing, as they do with a full disk.
+    let file = rusqlite::Connection::open(server.data_dir().join("aether.db")).expect("the file can be opened");
+    file.execute_batch("BEGIN IMMEDIATE").expect("the lock is free");
+    assert_eq!(server.get("/readyz").await.status, 200, "nothing was written yet");
+    let object = serde_json::json!({ "objects": [{ "collection": "c", "key": "k", "value": "{}" }] });
+    let refused = client.put("/v2/storage", &object).await.expect("the server answers");
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    let until = async |status: u16| {
+        let asked = async {
+            loop {
+                let answer = server.get("/readyz").await;
+                if answer.status == status {
+                    return answer;
+                }
+            }
+        };
+        tokio::time::timeout(DEADLINE, asked).await.unwrap_or_else(|_| panic!("/readyz never had {status}"))
+    };
+    let problem = until(503).await;
+    assert!(problem.body.contains("writes fail"), "{}", problem.body);
+    assert_eq!(client.get("/v2/account").await.expect("the server answers").status, 200, "reads work");
+    file.execute_batch("ROLLBACK").expect("the lock is held");
+    until(200).await;
+    assert_eq!(client.put("/v2/storage", &object).await.expect("the server answers").status, 200);
     server.stop().await;
 }
 

@@ -83,19 +83,35 @@ async fn a_public_server_rejects_the_development_key() {
     }
     assert_eq!(public.metric("aether_logins_refused_total", &[("reason", "development_key")]), 8.0);
     assert_eq!(public.request(public.http, "POST", "/api/guest", &[]).await.status, 403);
+    assert_eq!(public.running().developer_secret(), None);
     public.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_guest_with_a_local_host_name_may_use_the_playground() {
+async fn only_a_local_guest_with_the_developer_secret_may_use_the_playground() {
     let server = TestServer::start(|_| {}).await;
-    let guest = server.request(server.http, "POST", "/api/guest", &[]).await;
+    let secret = server.running().developer_secret().expect("the server is for development");
+    let bearer = format!("Bearer {secret}");
+    let shown = ("authorization", bearer.as_str());
+    let guest = server.request(server.http, "POST", "/api/guest", &[shown]).await;
     assert_eq!((guest.status, guest.json()["role"].as_str()), (200, Some("developer")));
-    let rebound = server.request(server.http, "POST", "/api/guest", &[("host", "rebound.example")]).await;
+    // The requests of others look like this when a tunnel, or a proxy without headers, passes them on.
+    let wrong = format!("Bearer {}", "A".repeat(secret.len()));
+    let (short, basic) = (&bearer[..bearer.len() - 1], format!("Basic {secret}"));
+    for value in ["", "Bearer ", "Bearer developer", &wrong, short, &basic] {
+        let headers = [("host", "localhost"), ("authorization", value)];
+        let tunnelled = server.request(server.http, "POST", "/api/guest", &headers).await;
+        assert_eq!((tunnelled.status, tunnelled.json()["role"].as_str()), (200, Some("player")), "{value}");
+    }
+    let tunnelled = server.request(server.http, "POST", "/api/guest", &[("host", "localhost")]).await;
+    assert_eq!(tunnelled.json()["role"].as_str(), Some("player"));
+    // The secret alone is not enough either.
+    let rebound = server.request(server.http, "POST", "/api/guest", &[shown, ("host", "rebound.example")]).await;
     assert_eq!(rebound.json()["role"].as_str(), Some("player"));
-    let forwarded = server.request(server.http, "POST", "/api/guest", &[("x-forwarded-for", "192.0.2.1")]).await;
+    let forwarded = server.request(server.http, "POST", "/api/guest", &[shown, ("x-forwarded-for", "192.0.2.1")]).await;
     assert_eq!(forwarded.json()["role"].as_str(), Some("player"));
-    let foreign = server.request(server.http, "POST", "/api/guest", &[("origin", "http://elsewhere.example")]).await;
+    let foreign =
+        server.request(server.http, "POST", "/api/guest", &[shown, ("origin", "http://elsewhere.example")]).await;
     assert_eq!(foreign.status, 403);
     let token = Token::new(guest.json()["token"].as_str().expect("the answer has a token"));
     server.join(TRANSPORTS[1], PROTOBUF, &Hello { token: Some(token), ..server.hello("sandbox") }).await;

@@ -1,7 +1,7 @@
 //! Erasure and export of accounts.
 
 use super::fixture::{Fixture, NOW, assert_rejected, by_device, by_email};
-use aether_services::GrpcCode;
+use aether_services::{GrpcCode, ServiceError};
 use aether_store::{StoreError, Transaction, on_behalf_of, values};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -205,7 +205,7 @@ async fn erasers_run_in_the_same_transaction() {
 async fn an_export_contains_all_user_data_and_no_secret() {
     for fixture in Fixture::all().await {
         let user = fixture.user_with_everything("device-0001").await;
-        let export = fixture.accounts.export(user).await.expect("it is there");
+        let export = document(&fixture, user).await.expect("it is there");
         assert_eq!((&export["format"], &export["exported_at"]), (&json!(1), &json!(NOW)));
         assert_eq!(export["account"]["id"], json!(user));
         assert_eq!(export["account"]["email"], "device-0001@example.com");
@@ -231,24 +231,53 @@ async fn an_export_contains_all_user_data_and_no_secret() {
                 assert!(left_out || rows.get(&column).is_some(), "{table}.{column} is not in the export");
             }
         }
-        let missing = fixture.accounts.export(Uuid::from_u128(1)).await;
+        let missing = document(&fixture, Uuid::from_u128(1)).await;
         assert_rejected(missing, GrpcCode::NotFound, "User account not found.");
     }
 }
 
+/// Returns the whole export of a user.
+async fn document(fixture: &Fixture, user: Uuid) -> Result<serde_json::Value, ServiceError> {
+    let (mut export, mut text) = (fixture.accounts.export(user), String::new());
+    while let Some(page) = export.next_page().await? {
+        text.push_str(&page);
+    }
+    Ok(serde_json::from_str(&text).expect("an export is JSON"))
+}
+
 #[tokio::test]
-async fn an_export_that_is_too_large_is_rejected() {
-    let fixture = Fixture::new().await;
-    let user = fixture.user_with_everything("device-0001").await;
-    let fill = move |transaction: &mut Transaction<'_>| {
-        let insert = "INSERT INTO storage_objects
-                (collection, key, user_id, value, version, permission_read, permission_write, created_at, updated_at)
-            VALUES ('large', ?2, ?1, ?3, 'v', 1, 1, 0, 0)";
-        let value = "x".repeat(1_048_576);
-        (0..65).try_for_each(|key| transaction.execute(insert, values![user, &key.to_string(), &value]).map(|_| ()))
-    };
-    fixture.store.write(fill).await.expect("the rows fit");
-    assert_eq!(fixture.accounts.export(user).await.expect_err("it is rejected").code, GrpcCode::ResourceExhausted);
+async fn an_export_of_any_length_is_read_in_pages_of_bounded_length() {
+    const SMALL: usize = 1_000;
+    const LARGE: usize = 20;
+    for fixture in Fixture::all().await {
+        let user = fixture.user_with_everything("device-0001").await;
+        let fill = move |transaction: &mut Transaction<'_>| {
+            let insert = "INSERT INTO storage_objects
+                    (collection, key, user_id, value, version, permission_read, permission_write, created_at, updated_at)
+                VALUES (?2, ?3, ?1, ?4, 'v', 1, 1, 0, 0)";
+            let value = format!("[\"{}\"]", "x".repeat(262_000));
+            for key in 0..SMALL {
+                transaction.execute(insert, values![user, "small", &key.to_string(), "{}"])?;
+            }
+            (0..LARGE).try_for_each(|key| {
+                transaction.execute(insert, values![user, "large", &key.to_string(), &value]).map(|_| ())
+            })
+        };
+        fixture.store.write(fill).await.expect("the rows fit");
+        let (mut export, mut text, mut longest, mut pages) = (fixture.accounts.export(user), String::new(), 0, 0);
+        while let Some(page) = export.next_page().await.expect("the database answers") {
+            text.push_str(&page);
+            (longest, pages) = (page.len().max(longest), pages + 1);
+        }
+        assert!(longest < 600_000, "a page has {longest} bytes");
+        assert!((25..100).contains(&pages), "{pages} pages");
+        let export: serde_json::Value = serde_json::from_str(&text).expect("an export is JSON");
+        let objects = export["storage_objects"].as_array().expect("a list");
+        let keys: BTreeSet<String> =
+            objects.iter().map(|object| format!("{}/{}", object["collection"], object["key"])).collect();
+        assert_eq!((objects.len(), keys.len()), (SMALL + LARGE + 1, SMALL + LARGE + 1), "each row once");
+        assert_eq!(export["storage_objects"][0]["value"][0].as_str().map(str::len), Some(262_000));
+    }
 }
 
 impl Fixture {
