@@ -4,5 +4,6 @@ mod calls;
 mod client_account;
 mod common;
 mod leaderboard;
+mod names;
 mod storage;
 mod world;

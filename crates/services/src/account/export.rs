@@ -45,6 +45,8 @@ const ACCOUNT: Section = Section {
     columns: &[
         ("id", Id),
         ("username", Text),
+        ("username_skeleton", Text),
+        ("username_folded", Text),
         ("display_name", Text),
         ("avatar_url", Text),
         ("lang_tag", Text),
@@ -54,6 +56,7 @@ const ACCOUNT: Section = Section {
         ("wallet", Json),
         ("email", Text),
         ("custom_id", Text),
+        ("custom_id_at", Number),
         ("role", Text),
         ("edge_count", Number),
         ("created_at", Number),
@@ -61,6 +64,7 @@ const ACCOUNT: Section = Section {
         ("verified_at", Number),
         ("disabled_at", Number),
         ("sessions_valid_from", Number),
+        ("session_kept", Id),
     ],
 };
 

@@ -44,7 +44,7 @@ impl LoginIdentity {
     }
 
     pub fn username(username: String) -> Result<LoginIdentity, ServiceError> {
-        fields::check_username(&username)?;
+        fields::check_known_username(&username)?;
         Ok(LoginIdentity::Username(username))
     }
 

@@ -23,6 +23,7 @@ pub use erase::Eraser;
 pub use fields::Update;
 pub use sign_in::{SignIn, SignInMethod, SignedIn};
 pub use user::{Account, USERS_MAX, User};
+pub(crate) use fields::check_characters;
 pub(crate) use user::{apply, name_taken};
 
 use crate::clock::WallClock;
