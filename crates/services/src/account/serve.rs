@@ -6,7 +6,7 @@ mod sign_in;
 
 use crate::ServiceError;
 use crate::account::operation::{AccountExport, ExportAccount};
-use crate::account::{Account, Update, User, provider};
+use crate::account::{Account, OwnerClaim, Update, User, provider};
 use crate::calls::{Call, Operations, RatePreset, Serve};
 use aether_messages::api::{self, AccountDevice, GetUsersRequest, UpdateAccountRequest, Users};
 use aether_messages::operation::{DeleteAccount, GetAccount, GetUsers, UpdateAccount};
@@ -52,7 +52,9 @@ impl Serve for DeleteAccount {
     const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(call: &Call<'_>, _: Empty) -> Result<Empty, ServiceError> {
-        call.services.accounts.delete(call.identity()?.user).await?;
+        let owner = OwnerClaim::of_session(call.identity()?, call.context.address);
+        call.services.accounts.check_owner(&owner).await?;
+        call.services.accounts.delete(owner.user).await?;
         Ok(Empty::default())
     }
 }
@@ -61,7 +63,9 @@ impl Serve for ExportAccount {
     const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(call: &Call<'_>, _: Empty) -> Result<AccountExport, ServiceError> {
-        let document = call.services.accounts.export(call.identity()?.user).await?;
+        let owner = OwnerClaim::of_session(call.identity()?, call.context.address);
+        call.services.accounts.check_owner(&owner).await?;
+        let document = call.services.accounts.export(owner.user).await?;
         Ok(AccountExport { document: document.to_string() })
     }
 }
