@@ -31,8 +31,8 @@ pub trait PublicBackend: Send + Sync + 'static {
     /// Returns the server information. `host` is the name that the client used, without a port.
     fn server(&self, host: Option<&str>) -> ServerInfo;
 
-    /// Returns the running rooms that match a filter.
-    fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo>;
+    /// Returns the running rooms that match a filter, except private ones. Fails if the network of the peer asks too often.
+    fn rooms(&self, peer: &RequestPeer, filter: &RoomFilter) -> Result<Vec<RoomInfo>, ApiError>;
 
     /// Issues a guest login, if guests are allowed.
     fn guest(&self, peer: &RequestPeer) -> Result<GuestLogin, ApiError>;
@@ -213,11 +213,14 @@ async fn server(State(api): State<PublicApi>, headers: HeaderMap) -> Json<Server
 
 async fn rooms(
     State(api): State<PublicApi>,
+    Extension(address): Extension<PeerAddress>,
+    headers: HeaderMap,
     filter: Result<Query<RoomFilter>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(filter) = filter
         .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "bad_query", "Filter rooms by `type` and `label` only."))?;
-    Ok(Json(json!({ "rooms": api.backend.rooms(&filter) })).into_response())
+    let rooms = api.backend.rooms(&api.peer(address, &headers), &filter)?;
+    Ok(Json(json!({ "rooms": rooms })).into_response())
 }
 
 async fn guest(

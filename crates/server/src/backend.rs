@@ -29,8 +29,8 @@ use uuid::Uuid;
 const STUCK_AFTER: Duration = Duration::from_secs(10);
 /// Rate of guest logins from this machine. A load test logs in one guest per bot.
 const LOCAL_GUESTS: RateLimit = RateLimit { per_second: 2_000, burst: 10_000 };
-/// Networks with a token bucket for guest logins. At this number all buckets are reset.
-const GUEST_NETWORKS_MAX: usize = 10_000;
+/// Networks with a token bucket. At this number all buckets are reset.
+const NETWORKS_MAX: usize = 10_000;
 
 /// State of the server that the HTTP interfaces read.
 pub(crate) struct ServerBackend {
@@ -41,6 +41,9 @@ pub(crate) struct ServerBackend {
     registry: Registry,
     web_transport: Option<(Certificates, SocketAddr)>,
     guests: Option<GuestLogins>,
+    /// Rate of room listings of one network; none for no limit.
+    listing_rate: Option<RateLimit>,
+    listings: NetworkRates,
     version: &'static str,
     started: Instant,
     draining: AtomicBool,
@@ -65,18 +68,27 @@ struct GuestLogins {
     /// Role of a guest on this machine, granted by the development key.
     local_role: Option<Role>,
     access_seconds: u32,
-    /// By network, so that one busy network does not slow down the others.
-    buckets: Mutex<HashMap<IpAddr, TokenBucket>>,
+    rates: NetworkRates,
+}
+
+/// Token buckets by network, so that one busy network does not slow down the others.
+#[derive(Default)]
+struct NetworkRates(Mutex<HashMap<IpAddr, TokenBucket>>);
+
+impl NetworkRates {
+    /// Takes a token. Returns false if the network has none.
+    fn take(&self, address: IpAddr, rate: RateLimit, now: Duration) -> bool {
+        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= NETWORKS_MAX {
+            buckets.clear();
+        }
+        buckets.entry(network_of(address)).or_insert_with(|| TokenBucket::new(rate, now)).take(now)
+    }
 }
 
 impl GuestLogins {
     fn is_within_rate(&self, peer: &RequestPeer, now: Duration) -> bool {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= GUEST_NETWORKS_MAX {
-            buckets.clear();
-        }
-        let rate = if peer.is_local { LOCAL_GUESTS } else { RateLimit::STRICT };
-        buckets.entry(network_of(peer.address)).or_insert_with(|| TokenBucket::new(rate, now)).take(now)
+        self.rates.take(peer.address, if peer.is_local { LOCAL_GUESTS } else { RateLimit::STRICT }, now)
     }
 }
 
@@ -97,7 +109,7 @@ impl ServerBackend {
         let guests = config.accepts_guests().then(|| GuestLogins {
             local_role: config.accepts_development().then(|| config.guest_role()),
             access_seconds: config.tokens.access_seconds,
-            buckets: Mutex::default(),
+            rates: NetworkRates::default(),
         });
         old_metrics::keep(&registry);
         registry.gauge("aether_build_info", "Version of the running server.", &[("version", version)]).set(1.0);
@@ -108,6 +120,8 @@ impl ServerBackend {
             sessions,
             web_transport,
             guests,
+            listing_rate: config.listing_rate(),
+            listings: NetworkRates::default(),
             version,
             started: Instant::now(),
             draining: AtomicBool::new(false),
@@ -162,10 +176,14 @@ impl PublicBackend for ServerBackend {
         }
     }
 
-    fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo> {
+    fn rooms(&self, peer: &RequestPeer, filter: &RoomFilter) -> Result<Vec<RoomInfo>, ApiError> {
+        if self.listing_rate.is_some_and(|rate| !self.listings.take(peer.address, rate, self.gateway.now())) {
+            let sentence = "Too many room listings from your network; try again in a moment.";
+            return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", sentence));
+        }
         let RoomFilter { room_type, label } = filter.clone();
-        let filter = MatchFilter { match_type: room_type, label, ..MatchFilter::default() };
-        self.rooms.list(&filter).into_iter().map(room_info).collect()
+        let filter = MatchFilter { match_type: room_type, label, private: Some(false), ..MatchFilter::default() };
+        Ok(self.rooms.list(&filter).into_iter().map(room_info).collect())
     }
 
     fn guest(&self, peer: &RequestPeer) -> Result<GuestLogin, ApiError> {
@@ -231,7 +249,7 @@ impl AdminBackend for ServerBackend {
 }
 
 fn room_info(info: MatchInfo) -> RoomInfo {
-    let MatchInfo { id, code, match_type, label, players, players_max, tick_hz } = info;
+    let MatchInfo { id, code, match_type, label, players, players_max, tick_hz, .. } = info;
     RoomInfo { id, code, room_type: match_type, label, players, players_max, tick_hz }
 }
 
