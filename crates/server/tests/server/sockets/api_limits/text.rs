@@ -71,17 +71,13 @@ async fn special_text_is_stored_unchanged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn text_that_cannot_be_stored_is_rejected_wherever_it_is_sent() {
+async fn the_null_character_is_rejected_in_less_common_places_too() {
     const NUL: &str = "a\0b";
     for (server, database) in servers(|config| config.api.open_leaderboards = vec!["open".to_owned()]).await {
         let mut client = ApiClient::new_user(server.http).await;
         let user = client.user.clone();
-        let object = |collection: &str, key: &str| json!({ "collection": collection, "key": key, "value": "{}" });
         let id = |collection: &str, key: &str| json!({ "collection": collection, "key": key, "user_id": user });
         let post = [
-            ("/v2/account/link/device", json!({ "id": format!("device {NUL} 12345") })),
-            ("/v2/account/link/custom", json!({ "id": format!("custom {NUL}") })),
-            ("/v2/account/link/email", json!({ "email": format!("{NUL}@example.com"), "password": "correct horse" })),
             ("/v2/account/link/external/none", json!({ "token": NUL })),
             ("/v2/account/unlink/device", json!({ "id": format!("device {NUL} 12345") })),
             ("/v2/account/unlink/custom", json!({ "id": format!("custom {NUL}") })),
@@ -91,7 +87,6 @@ async fn text_that_cannot_be_stored_is_rejected_wherever_it_is_sent() {
             ("/v2/profile", json!({ "name": NUL })),
             ("/v2/profile/a%00b/select", json!({})),
             ("/v2/leaderboard/a%00b", json!({ "score": "1" })),
-            ("/v2/event", json!({ "name": NUL })),
             ("/v2/iap/purchase/google", json!({ "purchase": NUL })),
             ("/v2/rpc/a%00b", json!("")),
         ];
@@ -100,15 +95,10 @@ async fn text_that_cannot_be_stored_is_rejected_wherever_it_is_sent() {
             assert!((400..500).contains(&answer.status), "{path} {body}: {} {}", answer.status, answer.body);
         }
         let put = [
-            ("/v2/account", json!({ "username": NUL })),
-            ("/v2/account", json!({ "display_name": NUL })),
             ("/v2/account", json!({ "avatar_url": NUL })),
             ("/v2/account", json!({ "lang_tag": NUL })),
             ("/v2/account", json!({ "location": NUL })),
             ("/v2/account", json!({ "timezone": NUL })),
-            ("/v2/storage", json!({ "objects": [object(NUL, "k")] })),
-            ("/v2/storage", json!({ "objects": [object("c", NUL)] })),
-            ("/v2/storage", json!({ "objects": [{ "collection": "c", "key": "k", "value": "{}", "version": NUL }] })),
             ("/v2/storage/delete", json!({ "object_ids": [id(NUL, "k")] })),
             ("/v2/profile/default", json!({ "name": NUL })),
             ("/v2/profile/a%00b", json!({ "name": "Ann" })),
@@ -118,10 +108,8 @@ async fn text_that_cannot_be_stored_is_rejected_wherever_it_is_sent() {
             assert!((400..500).contains(&answer.status), "{path} {body}: {} {}", answer.status, answer.body);
         }
         let get = [
-            "/v2/user?usernames=a%00b",
             "/v2/user?ids=a%00b",
             "/v2/user?facebook_ids=a%00b",
-            "/v2/storage/a%00b",
             "/v2/storage/c?cursor=a%00b",
             "/v2/leaderboard/a%00b",
             "/v2/leaderboard/open?cursor=a%00b",
