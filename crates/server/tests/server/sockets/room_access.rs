@@ -115,7 +115,7 @@ async fn texts_that_cannot_be_stored_are_a_bad_value() {
             of_type("out\0post", None),
             RoomSelector::NewPrivate { name: "outpost".into(), label: Some("red\0blue".into()) },
             RoomSelector::Code("AB\0DEF".into()),
-            RoomSelector::Id(RoomId("00000000-0000-7000-8000-0000\00000000.local".into())),
+            RoomSelector::Id(RoomId("00000000-0000-7000-8000-0000\u{0}0000000.local".into())),
         ];
         for room in wrong {
             for transport in TRANSPORTS {
