@@ -17,6 +17,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-bits", 0),
     ("aether-limits", 0),
     ("aether-metrics", 0),
+    ("aether-names", 0),
     ("aether-wire", 1),
     ("aether-messages", 1),
     ("aether-framing", 1),

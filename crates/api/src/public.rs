@@ -33,8 +33,8 @@ pub trait PublicBackend: Send + Sync + 'static {
     /// Returns the server information. `host` is the name that the client used, without a port.
     fn server(&self, host: Option<&str>) -> ServerInfo;
 
-    /// Returns the running rooms that match a filter.
-    fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo>;
+    /// Returns the running rooms that match a filter, except private ones. Fails if the network of the peer asks too often.
+    fn rooms(&self, peer: &RequestPeer, filter: &RoomFilter) -> Result<Vec<RoomInfo>, ApiError>;
 
     /// Issues a guest login, if guests are allowed. A local peer that shows the developer secret gets the role of a
     /// developer.
@@ -222,10 +222,11 @@ async fn rooms(
 ) -> Result<Response, ApiError> {
     let Query(filter) = filter
         .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "bad_query", "Filter rooms by `type` and `label` only."))?;
-    let mut response = routing::answer(&json!({ "rooms": api.backend.rooms(&filter) }));
+    let peer = api.peer(address, &headers);
+    let mut response = routing::answer(&json!({ "rooms": api.backend.rooms(&peer, &filter)? }));
     // The list may be long, and is in memory until the client has read it.
-    let (address, bytes) = (api.peer(address, &headers).address, response.body().size_hint().lower());
-    let share = api.client_api.answers().take(&Caller::Anonymous, address, bytes).map_err(ErrorAnswer::from)?;
+    let bytes = response.body().size_hint().lower();
+    let share = api.client_api.answers().take(&Caller::Anonymous, peer.address, bytes).map_err(ErrorAnswer::from)?;
     response.extensions_mut().insert(share);
     Ok(response)
 }

@@ -91,7 +91,7 @@ pub struct Core {
 
 #[wasm_bindgen]
 impl Core {
-    /// Creates a core for a room, selected by `kind`: "id", "code", "type", or "" for the only type of the server.
+    /// Creates a core for a room, selected by `kind`: "id", "code", "type", "newPrivate", or "" for the only type of the server.
     #[wasm_bindgen(constructor)]
     #[must_use]
     pub fn new(kind: &str, name: String, label: Option<String>, seed: f64, rules: Option<ScriptRules>) -> Core {
@@ -99,6 +99,7 @@ impl Core {
             "id" => Some(RoomSelector::Id(RoomId(name))),
             "code" => Some(RoomSelector::Code(name)),
             "type" => Some(RoomSelector::Type { name, label }),
+            "newPrivate" => Some(RoomSelector::NewPrivate { name, label }),
             _ => None,
         };
         let rules = rules.map(|rules| rules.script);

@@ -260,9 +260,10 @@ impl Context<'_> {
         &self.output.label
     }
 
-    /// Sets the label of the room.
+    /// Sets the label of the room. Control characters are left out: a database cannot store all of them.
     pub fn set_label(&mut self, label: impl Into<String>) {
         self.output.label = label.into();
+        self.output.label.retain(|character| !character.is_control());
         self.output.label_changed = true;
     }
 

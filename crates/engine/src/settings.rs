@@ -36,6 +36,11 @@ pub struct RoomSettings {
     pub resume_ticks: u32,
     /// True for a durable room: its state is stored, and it is rebuilt after a restart. Default false.
     pub durable: bool,
+    /// True for private rooms: they are absent from lists, every join by type creates a new one, and others join by id or
+    /// code. Default false: a room is private if the client that creates it asks for that.
+    pub private: bool,
+    /// Maximum number of players of one network: of an IPv4 address or an IPv6 network of 64 bits. Default 0: no limit.
+    pub network_players_max: usize,
     /// Number of clients from which several threads encode state, if the room has a thread pool. Default 64.
     pub parallel_clients_min: usize,
 }
@@ -69,6 +74,8 @@ impl Default for RoomSettings {
             inputs_burst: 4,
             resume_ticks: 0,
             durable: false,
+            private: false,
+            network_players_max: 0,
             parallel_clients_min: 64,
         }
     }

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 /// Code of the event that a member joined; its payload is the member's name. A new member gets one for each existing
 /// member.
@@ -25,6 +26,8 @@ pub const RELAY_LEFT: u16 = 65_535;
 const BATCHES_MAX: usize = 64;
 /// Size of a batch in bytes at which it is flushed at once.
 const BATCH_BYTES_MAX: usize = 65_536;
+/// Seconds of the fan-out limit that a member may use at once after a pause. The longest message to 100 members fits.
+const FAN_OUT_BURST_SECONDS: u64 = 4;
 /// Usual frame overhead of a message, in bytes.
 const FRAME_BYTES_USUAL: usize = 4;
 
@@ -35,11 +38,24 @@ pub struct RelaySettings {
     pub members_max: usize,
     /// Time for which messages are collected. Default 10 ms. A longer time saves CPU and adds latency.
     pub flush: Duration,
+    /// True for private rooms, which are joined by id or code. Default false.
+    pub private: bool,
+    /// Most members of one network. Default 0: no limit.
+    pub network_members_max: usize,
+    /// Most bytes per second that the room sends for one member: the size of its messages times their receivers. Default
+    /// 1,000,000, which is 100 messages of 100 bytes per second to 100 members.
+    pub fan_out_bytes_per_second: u32,
 }
 
 impl Default for RelaySettings {
     fn default() -> Self {
-        RelaySettings { members_max: 100, flush: Duration::from_millis(10) }
+        RelaySettings {
+            members_max: 100,
+            flush: Duration::from_millis(10),
+            private: false,
+            network_members_max: 0,
+            fan_out_bytes_per_second: 1_000_000,
+        }
     }
 }
 
@@ -64,6 +80,15 @@ struct Member {
     player: PlayerId,
     name: String,
     outbox: Arc<Outbox>,
+    fan_out: FanOut,
+}
+
+/// Bytes that the room may still send for a member. The last message may exceed them; then the member waits until the excess
+/// is paid.
+#[derive(Clone, Copy, Debug)]
+struct FanOut {
+    bytes: i64,
+    at: Instant,
 }
 
 /// Messages of members, encoded once for all.
@@ -134,7 +159,8 @@ impl Relay {
         }
         outbox.push(Arc::new(roster));
         state.batch.add(player, RELAY_JOINED, name.as_bytes());
-        state.members.push(Member { player, name, outbox: Arc::clone(&outbox) });
+        let fan_out = FanOut { bytes: self.settings.fan_out_burst(), at: Instant::now() };
+        state.members.push(Member { player, name, outbox: Arc::clone(&outbox), fan_out });
         self.flush_soon(state);
         Ok(RelayMember { relay, player, outbox })
     }
@@ -181,7 +207,39 @@ impl Relay {
     }
 }
 
+impl RelaySettings {
+    fn fan_out_burst(&self) -> i64 {
+        i64::from(self.fan_out_bytes_per_second) * FAN_OUT_BURST_SECONDS as i64
+    }
+}
+
+impl FanOut {
+    /// Pays for a message. Returns false if an earlier one is not paid yet.
+    fn take(&mut self, cost: i64, settings: &RelaySettings, now: Instant) -> bool {
+        let passed_us = i64::try_from(now.saturating_duration_since(self.at).as_micros()).unwrap_or(i64::MAX);
+        let earned = i64::from(settings.fan_out_bytes_per_second).saturating_mul(passed_us) / 1_000_000;
+        // A part of a byte is not lost: the time of it counts for the next message.
+        if earned > 0 {
+            self.bytes = self.bytes.saturating_add(earned).min(settings.fan_out_burst());
+            self.at = now;
+        }
+        let is_paid = self.bytes > 0;
+        if is_paid {
+            self.bytes = self.bytes.saturating_sub(cost);
+        }
+        is_paid
+    }
+}
+
 impl State {
+    /// Pays for a message of a member to all others.
+    fn take_fan_out(&mut self, player: PlayerId, payload: usize, settings: &RelaySettings) -> bool {
+        let receivers = self.members.len().saturating_sub(1);
+        let cost = i64::try_from((payload + FRAME_BYTES_USUAL).saturating_mul(receivers)).unwrap_or(i64::MAX);
+        let member = self.members.iter_mut().find(|member| member.player == player);
+        member.is_some_and(|member| member.fan_out.take(cost, settings, Instant::now()))
+    }
+
     fn flush(&mut self) {
         if self.batch.entries.is_empty() {
             return;
@@ -279,7 +337,8 @@ impl RelayMember {
         &self.relay
     }
 
-    /// Sends a message to all other members. The codes of the room's own events are rejected.
+    /// Sends a message to all other members. The codes of the room's own events are rejected, and so are messages beyond the
+    /// fan-out limit.
     pub fn send(&self, code: u16, payload: &[u8]) -> Result<(), Rejection> {
         if code >= RELAY_JOINED {
             return Err(Rejection::new(
@@ -288,6 +347,12 @@ impl RelayMember {
             ));
         }
         let mut state = self.relay.state();
+        if !state.take_fan_out(self.player, payload.len(), &self.relay.settings) {
+            return Err(Rejection::new(
+                ErrorCode::RateLimited,
+                "the room sends too many bytes for you; send smaller or fewer messages",
+            ));
+        }
         state.batch.add(self.player, code, payload);
         self.relay.flush_soon(state);
         Ok(())

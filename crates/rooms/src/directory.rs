@@ -47,8 +47,9 @@ struct Tables {
     by_code: HashMap<String, Arc<RoomEntry>>,
     by_number: HashMap<RoomNumber, Arc<RoomEntry>>,
     by_type: HashMap<TypeLabel, Vec<Arc<RoomEntry>>>,
-    /// Durable rooms that this node writes: running ones, and ended ones until all writes are done.
-    written: HashMap<RoomId, TypeLabel>,
+    /// Durable rooms that this node writes: running ones, and ended ones until all writes are done. A private room has no
+    /// type and label, because nobody waits for it by type.
+    written: HashMap<RoomId, Option<TypeLabel>>,
 }
 
 impl RoomDirectory {
@@ -71,6 +72,7 @@ impl RoomDirectory {
                 let wanted = TypeLabel::new(name, label.as_deref().unwrap_or_default());
                 tables.by_type.get(&wanted).and_then(|rooms| rooms.iter().find(|room| room.has_capacity()))
             }
+            RoomSelector::NewPrivate { .. } => None,
         };
         // The reference is created under the lock, so that the room is not ended as unused in between.
         match (entry.filter(|entry| entry.is_open()), selector) {
@@ -124,7 +126,9 @@ impl RoomDirectory {
         let entry = Arc::new(entry);
         tables.by_id.insert(entry.id.clone(), Arc::clone(&entry));
         tables.by_code.insert(entry.code.clone(), Arc::clone(&entry));
-        tables.by_type.entry(entry.type_label()).or_default().push(Arc::clone(&entry));
+        if !entry.is_private {
+            tables.by_type.entry(entry.type_label()).or_default().push(Arc::clone(&entry));
+        }
         if let Some(number) = entry.room.number() {
             tables.by_number.insert(number, Arc::clone(&entry));
         }
@@ -150,7 +154,7 @@ impl RoomDirectory {
     }
 
     /// Marks a durable room as written by this node until the guard is dropped.
-    pub fn begin_writing(self: &Arc<Self>, id: RoomId, type_label: TypeLabel) -> WritingGuard {
+    pub fn begin_writing(self: &Arc<Self>, id: RoomId, type_label: Option<TypeLabel>) -> WritingGuard {
         self.tables().written.insert(id.clone(), type_label);
         WritingGuard { directory: Arc::clone(self), id }
     }
@@ -170,7 +174,7 @@ impl RoomDirectory {
     pub async fn wait_until_all_unloaded(&self, wanted: &TypeLabel, time_max: Duration) -> bool {
         let is_unloading = |tables: &Tables| {
             let is_open = |id: &RoomId| tables.by_id.get(id).is_some_and(|room| room.is_open());
-            tables.written.iter().any(|(id, type_label)| type_label == wanted && !is_open(id))
+            tables.written.iter().any(|(id, type_label)| type_label.as_ref() == Some(wanted) && !is_open(id))
         };
         self.wait_while(is_unloading, time_max).await
     }
@@ -210,6 +214,7 @@ impl Drop for WritingGuard {
 mod tests {
     use super::*;
     use crate::hosted::RelayRoom;
+    use crate::places::RoomPlaces;
     use crate::room_type::{RoomDefinition, RoomType};
     use aether_limits::NetworkShares;
     use aether_metrics::Registry;
@@ -226,6 +231,8 @@ mod tests {
             room_type: Arc::new(RoomType::new("lounge", definition, &Registry::new())),
             room: Box::new(RelayRoom::new(Relay::new(RelaySettings::default()), String::new())),
             write_queue: None,
+            is_private: false,
+            places: Arc::new(RoomPlaces::new(0)),
             wanted_label: String::new(),
             is_ending: AtomicBool::new(false),
             _share: shares.take(IpAddr::V4(Ipv4Addr::LOCALHOST), 1, 1).unwrap(),
@@ -248,6 +255,17 @@ mod tests {
         assert!(directory.local(&any_lounge()).is_none(), "the first reference fills the room");
         drop(room);
         assert!(directory.local(&any_lounge()).is_some());
+    }
+
+    #[test]
+    fn a_private_room_is_found_by_id_and_code_only() {
+        let directory = RoomDirectory::new("north".into());
+        let room = directory.insert(RoomEntry { is_private: true, ..entry(&directory, "AAAAAA") });
+        let (id, code) = (room.id.clone(), room.code.clone());
+        drop(room);
+        assert!(directory.local(&RoomSelector::Id(id)).is_some());
+        assert!(directory.local(&RoomSelector::Code(code)).is_some());
+        assert!(directory.local(&any_lounge()).is_none());
     }
 
     #[test]
@@ -281,7 +299,7 @@ mod tests {
     async fn waiting_ends_when_a_room_is_unloaded() {
         let directory = RoomDirectory::new("north".into());
         let id = directory.new_id();
-        let guard = directory.begin_writing(id.clone(), TypeLabel::new("lounge", ""));
+        let guard = directory.begin_writing(id.clone(), Some(TypeLabel::new("lounge", "")));
         assert!(!directory.wait_until_unloaded(&id, Duration::from_secs(1)).await);
         let waiting = tokio::spawn({
             let (directory, id) = (Arc::clone(&directory), id.clone());

@@ -3,7 +3,7 @@
 use crate::code::new_code;
 use crate::directory::TypeLabel;
 use crate::entry::RoomRef;
-use crate::host::{RoomHost, RoomNames, not_found};
+use crate::host::{RoomHost, RoomNames, WantedRoom, not_found};
 use crate::room_type::{RoomStart, RoomType, StartedRoom};
 use crate::supervisor::RoomSupervisor;
 use crate::writer::{RoomWriter, WriteQueue};
@@ -55,7 +55,7 @@ impl RoomHost {
         let choice = match selector {
             RoomSelector::Id(id) => RoomChoice::Id(id.0.clone()),
             RoomSelector::Code(code) => RoomChoice::Code(code.to_ascii_uppercase()),
-            RoomSelector::Type { .. } => return Ok(None),
+            RoomSelector::Type { .. } | RoomSelector::NewPrivate { .. } => return Ok(None),
         };
         Ok(within_time(self.stored().find(choice)).await?.map(RoomId))
     }
@@ -100,18 +100,19 @@ impl RoomHost {
     pub(crate) async fn create_durable(
         self: Arc<Self>,
         room_type: Arc<RoomType>,
-        label: String,
+        wanted: WantedRoom,
         creator: Option<Uuid>,
         share: NetworkShare,
     ) -> Result<RoomRef, Rejection> {
         let id = self.directory.new_id();
         // A client that finds the code in the store before the room runs waits for this lock.
         let _guard = self.opening.lock(id.clone()).await;
-        let (lease, code) = self.store_new(&room_type, &id, &label, creator).await?;
-        let start = RoomStart { label: label.clone(), ..self.room_start(&room_type, &id) };
+        let (lease, code) = self.store_new(&room_type, &id, &wanted, creator).await?;
+        let start = RoomStart { label: wanted.label.clone(), ..self.room_start(&room_type, &id) };
         match self.start(&room_type, start).await {
             Ok(started) => {
-                let names = RoomNames { id, code, wanted_label: label };
+                let WantedRoom { label, is_private } = wanted;
+                let names = RoomNames { id, code, wanted_label: label, is_private };
                 Ok(self.register_durable(room_type, names, started, (share, lease)))
             }
             Err(rejection) => {
@@ -127,7 +128,7 @@ impl RoomHost {
         &self,
         room_type: &RoomType,
         id: &RoomId,
-        label: &str,
+        wanted: &WantedRoom,
         creator: Option<Uuid>,
     ) -> Result<(room::RoomLease, String), Rejection> {
         let creator = creator.map(|user| RoomCreator { user, rooms_max: self.settings.stored_per_account_max });
@@ -138,7 +139,8 @@ impl RoomHost {
                 id: id.0.clone(),
                 code: code.clone(),
                 room_type: room_type.name().to_owned(),
-                wanted_label: label.to_owned(),
+                wanted_label: wanted.label.clone(),
+                is_private: wanted.is_private,
             };
             match timeout(STORE_TIME_MAX, self.stored().create(self.node_id(), room, creator)).await {
                 Ok(Ok(lease)) => return Ok((lease, code)),
@@ -177,7 +179,7 @@ impl RoomHost {
         let start = self.room_start(&room_type, &id);
         let start = RoomStart { label: room.wanted_label.clone(), restore: Some(restore), ..start };
         let started = self.start(&room_type, start).await?;
-        let names = RoomNames { id, code: room.code, wanted_label: room.wanted_label };
+        let names = RoomNames { id, code: room.code, wanted_label: room.wanted_label, is_private: room.is_private };
         Ok(self.register_durable(room_type, names, started, (share, lease)))
     }
 
@@ -199,10 +201,10 @@ impl RoomHost {
                 settings: self.settings.durable,
                 metrics: room_type.durable_metrics.clone(),
             };
-            let type_label = TypeLabel::new(room_type.name(), &names.wanted_label);
+            let type_label = (!names.is_private).then(|| TypeLabel::new(room_type.name(), &names.wanted_label));
             let writing = self.directory.begin_writing(names.id.clone(), type_label);
             let (room, handle, requests) = (names.id.clone(), handle.clone(), Arc::clone(&self.requests));
-            let supervisor = RoomSupervisor { room, handle, requests };
+            let supervisor = RoomSupervisor { room, handle, requests, places: Arc::clone(&started.places) };
             self.supervise(async move {
                 supervisor.run(Some(writer)).await;
                 drop(writing);
@@ -240,6 +242,7 @@ pub(crate) async fn within_time<T>(
 /// Converts an error of the services.
 pub(crate) fn to_room_error(error: aether_services::ServiceError) -> Rejection {
     match error.code {
+        GrpcCode::InvalidArgument => Rejection::new(ErrorCode::BadValue, error.message),
         GrpcCode::NotFound => Rejection::new(ErrorCode::RoomNotFound, "the room was not found; it may have ended"),
         _ if error == LEASE_HELD => unavailable(error.message),
         _ if error == ROOMS_STORED_MAX_REACHED => Rejection::new(ErrorCode::LimitReached, error.message),

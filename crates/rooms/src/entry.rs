@@ -2,6 +2,7 @@
 
 use crate::directory::TypeLabel;
 use crate::hosted::HostedRoom;
+use crate::places::RoomPlaces;
 use crate::room_type::RoomType;
 use crate::writer::WriteQueue;
 use aether_limits::NetworkShare;
@@ -18,6 +19,10 @@ pub(crate) struct RoomEntry {
     pub room: Box<dyn HostedRoom>,
     /// Write queue of a durable room.
     pub write_queue: Option<Arc<WriteQueue>>,
+    /// True if the room is absent from lists and joined by id or code only.
+    pub is_private: bool,
+    /// Places of each network.
+    pub places: Arc<RoomPlaces>,
     /// Label that the first player requested.
     pub wanted_label: String,
     /// Set before the room ends: it takes no more joins.

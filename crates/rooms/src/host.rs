@@ -93,6 +93,15 @@ pub(crate) struct RoomNames {
     pub id: RoomId,
     pub code: String,
     pub wanted_label: String,
+    pub is_private: bool,
+}
+
+/// Room to create.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WantedRoom {
+    pub label: String,
+    /// True if it is joined by id or code only.
+    pub is_private: bool,
 }
 
 impl RoomHost {
@@ -120,11 +129,20 @@ impl RoomHost {
     /// Returns the requested room: a running one, a stored one that is opened, or a new one if the request names a type
     /// and all rooms of the type are full.
     pub(crate) async fn find(&self, selector: &RoomSelector, requester: RoomRequester) -> Result<RoomRef, Rejection> {
+        check(selector)?;
         // Rooms of a removed type can still be joined by id or code, but not by type.
         let room_type = match selector {
-            RoomSelector::Type { name, .. } => Some(self.room_type(name)?),
+            RoomSelector::Type { name, .. } | RoomSelector::NewPrivate { name, .. } => Some(self.room_type(name)?),
             RoomSelector::Id(_) | RoomSelector::Code(_) => None,
         };
+        if let (RoomSelector::Type { label, .. } | RoomSelector::NewPrivate { label, .. }, Some(room_type)) =
+            (selector, &room_type)
+            && (room_type.is_private() || matches!(selector, RoomSelector::NewPrivate { .. }))
+        {
+            let wanted = WantedRoom { label: label.clone().unwrap_or_default(), is_private: true };
+            let room_type = Arc::clone(room_type);
+            return self.run_detached(move |host| host.create_of_type(room_type, wanted, requester)).await;
+        }
         let located = self.directory.locate(selector);
         if let Some(RoomLocation::Local(room)) = located {
             return Ok(room);
@@ -150,11 +168,14 @@ impl RoomHost {
     pub(crate) async fn create(
         &self,
         room_type: &str,
-        label: &str,
+        wanted: WantedRoom,
         requester: RoomRequester,
     ) -> Result<RoomRef, Rejection> {
-        let (room_type, label) = (self.room_type(room_type)?, label.to_owned());
-        self.run_detached(move |host| host.create_of_type(room_type, label, requester)).await
+        if wanted.label.contains('\0') {
+            return Err(bad_value("label", "the character U+0000, which cannot be stored"));
+        }
+        let room_type = self.room_type(room_type)?;
+        self.run_detached(move |host| host.create_of_type(room_type, wanted, requester)).await
     }
 
     /// Runs work in its own task, so that a room is registered even if its client disconnects while it is built.
@@ -186,28 +207,35 @@ impl RoomHost {
         {
             return self.open_stored(id, requester.address).await;
         }
-        self.create_of_type(room_type, wanted.label, requester).await
+        self.create_of_type(room_type, WantedRoom { label: wanted.label, is_private: false }, requester).await
     }
 
     async fn create_of_type(
         self: Arc<Self>,
         room_type: Arc<RoomType>,
-        label: String,
+        mut wanted: WantedRoom,
         requester: RoomRequester,
     ) -> Result<RoomRef, Rejection> {
+        wanted.is_private |= room_type.is_private();
         let share = self.share(requester.address)?;
         if room_type.is_durable() {
-            return self.create_durable(room_type, label, requester.user, share).await;
+            return self.create_durable(room_type, wanted, requester.user, share).await;
         }
         let id = self.directory.new_id();
-        let started =
-            self.start(&room_type, RoomStart { label: label.clone(), ..self.room_start(&room_type, &id) }).await?;
+        let started = self
+            .start(&room_type, RoomStart { label: wanted.label.clone(), ..self.room_start(&room_type, &id) })
+            .await?;
         if let Some(handle) = &started.handle {
-            let supervisor =
-                RoomSupervisor { room: id.clone(), handle: handle.clone(), requests: Arc::clone(&self.requests) };
+            let supervisor = RoomSupervisor {
+                room: id.clone(),
+                handle: handle.clone(),
+                requests: Arc::clone(&self.requests),
+                places: Arc::clone(&started.places),
+            };
             self.supervise(supervisor.run(None));
         }
-        let names = RoomNames { id, code: new_code(), wanted_label: label };
+        let WantedRoom { label, is_private } = wanted;
+        let names = RoomNames { id, code: new_code(), wanted_label: label, is_private };
         Ok(self.register(room_type, names, started, (share, None)))
     }
 
@@ -266,7 +294,7 @@ impl RoomHost {
     pub(crate) fn register(
         &self,
         room_type: Arc<RoomType>,
-        RoomNames { id, code, wanted_label }: RoomNames,
+        RoomNames { id, code, wanted_label, is_private }: RoomNames,
         started: StartedRoom,
         (share, write_queue): (NetworkShare, Option<Arc<WriteQueue>>),
     ) -> RoomRef {
@@ -276,6 +304,8 @@ impl RoomHost {
             room_type,
             room: started.room,
             write_queue,
+            is_private,
+            places: started.places,
             wanted_label,
             is_ending: AtomicBool::new(false),
             _share: share,
@@ -343,12 +373,31 @@ pub(crate) fn not_found(room: &str) -> Rejection {
     Rejection::new(ErrorCode::RoomNotFound, format!("room `{room}` was not found; it may have ended"))
 }
 
+/// Rejects texts that cannot be stored, and labels that deceive other players.
+fn check(selector: &RoomSelector) -> Result<(), Rejection> {
+    let (what, text, label) = match selector {
+        RoomSelector::Id(id) => ("id", &id.0, None),
+        RoomSelector::Code(code) => ("code", code, None),
+        RoomSelector::Type { name, label } | RoomSelector::NewPrivate { name, label } => {
+            ("type", name, label.as_deref())
+        }
+    };
+    if text.contains(char::is_control) {
+        return Err(bad_value(what, "control characters"));
+    }
+    aether_names::check(label.unwrap_or_default()).map_err(|bad| bad_value("label", bad))
+}
+
+fn bad_value(what: &str, bad: impl std::fmt::Display) -> Rejection {
+    Rejection::new(ErrorCode::BadValue, format!("the {what} of a room must not contain {bad}"))
+}
+
 /// Returns the id, code or type of a selector.
 fn selected(selector: &RoomSelector) -> &str {
     match selector {
         RoomSelector::Id(id) => &id.0,
         RoomSelector::Code(code) => code,
-        RoomSelector::Type { name, .. } => name,
+        RoomSelector::Type { name, .. } | RoomSelector::NewPrivate { name, .. } => name,
     }
 }
 

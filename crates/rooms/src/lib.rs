@@ -18,6 +18,7 @@ mod keyed_locks;
 mod lobby;
 mod maintenance;
 mod matches;
+mod places;
 mod requests;
 mod resume;
 mod room_type;

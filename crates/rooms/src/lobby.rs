@@ -3,6 +3,7 @@
 use crate::durable::within_time;
 use crate::entry::RoomRef;
 use crate::host::{RoomHost, RoomRequester};
+use crate::places::PlacesTaken;
 use crate::resume::{ResumeLookup, ResumeRecord, ResumeRecords, hash};
 use crate::sessions::LiveSessions;
 use aether_engine::{JoinRequest, Rejection};
@@ -17,9 +18,10 @@ use aether_wire::{
     CloseReason, ErrorCode, Hello, Manifest, PROTOCOL_VERSION, PlayerId, RoomId, RoomSelector, SessionId, Token,
 };
 use std::any::Any;
+use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracing::warn;
 use uuid::Uuid;
@@ -61,6 +63,8 @@ pub struct LobbySettings {
 struct Membership {
     room: RoomRef,
     _account: KeyedShare<String>,
+    /// Place of the network in the room, until the room has admitted the player. A resumed player has one already.
+    place: Mutex<Option<KeyedShare<IpAddr>>>,
     /// Dropped with the connection; that starts the grace period of the resume token.
     alive: Arc<()>,
     /// Set when the client has sent a message.
@@ -136,6 +140,10 @@ impl RoomLobby {
             permissions: identity.role.permissions(),
             metadata: Vec::new(),
         };
+        let place = room.places.take(attempt.address).map_err(|PlacesTaken| {
+            let sentence = "your network has reached its limit of players in this room; join another one";
+            Rejection::new(ErrorCode::LimitReached, sentence)
+        })?;
         let member = room.room.join(request, attempt.order)?;
         let record = ResumeRecord {
             room: room.id.clone(),
@@ -146,7 +154,9 @@ impl RoomLobby {
             role: identity.role,
             issued_at: identity.issued_at,
         };
-        Ok(grant(member, self.membership(room, account, record)))
+        let membership = self.membership(room, account, record);
+        *lock(&membership.place) = place;
+        Ok(grant(member, membership))
     }
 
     async fn resume(&self, token: &Token, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
@@ -237,6 +247,7 @@ impl RoomLobby {
         Membership {
             room,
             _account: account,
+            place: Mutex::default(),
             alive: Arc::default(),
             is_confirmed: Arc::default(),
             record,
@@ -285,6 +296,8 @@ impl RoomLobby {
         }
         // Names of accounts may be longer than names in the protocol.
         identity.name.truncate(identity.name.floor_char_boundary(NAME_BYTES_MAX));
+        // Names of earlier versions may have characters that deceive others.
+        identity.name = aether_names::cleaned(&identity.name);
         Ok(identity)
     }
 
@@ -316,6 +329,11 @@ impl Lobby for RoomLobby {
     ) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>> {
         let Some(membership) = grant.resources.downcast_ref::<Membership>() else { return Box::pin(async { None }) };
         membership.player.store(player.0, Ordering::Relaxed);
+        if membership.room.room.reports_departures()
+            && let Some(place) = lock(&membership.place).take()
+        {
+            membership.room.places.keep(player.0, place);
+        }
         if membership.used_token.is_none() {
             self.note_join(membership, player);
         }
@@ -407,6 +425,10 @@ fn member_identity(record: &ResumeRecord) -> Option<room::MemberIdentity> {
 /// Returns the client as the requester of a room.
 fn requester(attempt: &JoinAttempt, user: &str) -> RoomRequester {
     RoomRequester { address: attempt.address, user: Uuid::try_parse(user).ok() }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the time in seconds since 1970.

@@ -1,9 +1,9 @@
 //! Implementation of the services' match interface.
 
 use crate::entry::RoomEntry;
-use crate::host::{RoomHost, RoomRequester};
+use crate::host::{RoomHost, RoomRequester, WantedRoom};
 use crate::hosted;
-use aether_services::matches::{MATCHES_LISTED_MAX, MatchFilter, MatchInfo, Matches, MatchesFuture};
+use aether_services::matches::{MATCHES_LISTED_MAX, MatchFilter, MatchInfo, Matches, MatchesFuture, NewMatch};
 use aether_services::{GrpcCode, ServiceError};
 use aether_wire::{CloseReason, ErrorCode, RoomId, RoomSelector};
 
@@ -25,10 +25,11 @@ impl RoomHost {
 }
 
 impl Matches for RoomHost {
-    fn create<'a>(&'a self, match_type: &'a str, label: &'a str) -> MatchesFuture<'a, MatchInfo> {
+    fn create_with<'a>(&'a self, new: &'a NewMatch) -> MatchesFuture<'a, MatchInfo> {
         Box::pin(async move {
-            let room =
-                RoomHost::create(self, match_type, label, RoomRequester::server()).await.map_err(to_service_error)?;
+            let wanted = WantedRoom { label: new.label.clone(), is_private: new.private };
+            let created = RoomHost::create(self, &new.match_type, wanted, RoomRequester::server()).await;
+            let room = created.map_err(to_service_error)?;
             Ok(info(&room))
         })
     }
@@ -72,12 +73,14 @@ fn info(room: &RoomEntry) -> MatchInfo {
         players: room.room.players(),
         players_max: room.room_type.players_max(),
         tick_hz: room.room_type.tick_hz(),
+        private: room.is_private,
     }
 }
 
 /// Converts a rejection of a room.
 fn to_service_error(rejection: aether_engine::Rejection) -> ServiceError {
     let code = match rejection.code {
+        ErrorCode::BadValue => GrpcCode::InvalidArgument,
         ErrorCode::RoomNotFound => GrpcCode::NotFound,
         ErrorCode::LimitReached => GrpcCode::ResourceExhausted,
         ErrorCode::Unavailable => GrpcCode::Unavailable,

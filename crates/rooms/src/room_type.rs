@@ -1,6 +1,7 @@
 //! Room types: their settings, the start of their rooms, and their metrics.
 
 use crate::hosted::{GameRoom, HostedRoom, RelayRoom};
+use crate::places::RoomPlaces;
 use crate::telemetry::{DurableMetrics, RoomMetrics, RoomObserver};
 use aether_engine::recording::{Recording, Replay, ReplayError};
 use aether_engine::{BuildError, Game, RecordingSink, RestoreData, Room, RoomHandle, RoomSettings, Scheduler};
@@ -55,6 +56,8 @@ pub(crate) struct StartedRoom {
     pub room: Box<dyn HostedRoom>,
     /// Handle of a game room, from which its output is taken.
     pub handle: Option<RoomHandle>,
+    /// Places of each network.
+    pub places: Arc<RoomPlaces>,
 }
 
 /// Builds rooms of one game, with the type of the game erased.
@@ -148,17 +151,33 @@ impl RoomDefinition {
         }
     }
 
+    /// Returns true if all rooms are private.
+    fn is_private(&self) -> bool {
+        match self {
+            RoomDefinition::Game { settings, .. } => settings.private,
+            RoomDefinition::Relay(settings) => settings.private,
+        }
+    }
+
+    fn network_players_max(&self) -> usize {
+        match self {
+            RoomDefinition::Game { settings, .. } => settings.network_players_max,
+            RoomDefinition::Relay(settings) => settings.network_members_max,
+        }
+    }
+
     fn start(&self, room_type: &RoomType, scheduler: &Scheduler, start: RoomStart) -> Result<StartedRoom, BuildError> {
+        let places = Arc::new(RoomPlaces::new(self.network_players_max()));
         match self {
             RoomDefinition::Game { settings, factory } => {
                 let start = GameStart { start, observer: RoomObserver::new(&room_type.metrics) };
                 let room = factory.start(settings, &room_type.name, scheduler, start)?;
                 let handle = Some(room.handle().clone());
-                Ok(StartedRoom { room: Box::new(room), handle })
+                Ok(StartedRoom { room: Box::new(room), handle, places })
             }
             RoomDefinition::Relay(settings) => {
                 let room = Box::new(RelayRoom::new(Relay::new(*settings), start.label));
-                Ok(StartedRoom { room, handle: None })
+                Ok(StartedRoom { room, handle: None, places })
             }
         }
     }
@@ -189,6 +208,12 @@ impl RoomType {
     #[must_use]
     pub fn is_durable(&self) -> bool {
         self.definition.game_settings().is_some_and(|settings| settings.durable)
+    }
+
+    /// Returns true if all its rooms are private.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        self.definition.is_private()
     }
 
     /// Ticks per second; 0 for a relay.

@@ -1,5 +1,6 @@
 //! Supervisor of a room: carries the output of the room to the services and the store.
 
+use crate::places::RoomPlaces;
 use crate::requests::RoomRequests;
 use crate::writer::RoomWriter;
 use aether_engine::{Request, RoomHandle};
@@ -15,6 +16,7 @@ pub(crate) struct RoomSupervisor {
     pub room: RoomId,
     pub handle: RoomHandle,
     pub requests: Arc<RoomRequests>,
+    pub places: Arc<RoomPlaces>,
 }
 
 impl RoomSupervisor {
@@ -34,6 +36,7 @@ impl RoomSupervisor {
             }
             while let Some((player, reason)) = self.handle.next_departure() {
                 self.requests.services().rooms.note_leave(&self.room.0, player.0, reason.name());
+                self.places.leave(player.0);
                 if let Some(queue) = &queue {
                     queue.push_departure(player.0);
                 }

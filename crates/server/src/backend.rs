@@ -20,7 +20,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -30,8 +30,8 @@ use uuid::Uuid;
 const STUCK_AFTER: Duration = Duration::from_secs(10);
 /// Rate of guest logins from this machine. A load test logs in one guest per bot.
 const LOCAL_GUESTS: RateLimit = RateLimit { per_second: 2_000, burst: 10_000 };
-/// Networks with a token bucket for guest logins. At this number all buckets are reset.
-const GUEST_NETWORKS_MAX: usize = 10_000;
+/// Networks with a token bucket. At this number all buckets are reset.
+const NETWORKS_MAX: usize = 10_000;
 
 /// State of the server that the HTTP interfaces read.
 pub(crate) struct ServerBackend {
@@ -42,6 +42,9 @@ pub(crate) struct ServerBackend {
     registry: Registry,
     web_transport: Option<(Certificates, SocketAddr)>,
     guests: Option<GuestLogins>,
+    /// Rate of room listings of one network; none for no limit.
+    listing_rate: Option<RateLimit>,
+    listings: NetworkRates,
     version: &'static str,
     started: Instant,
     draining: AtomicBool,
@@ -66,8 +69,24 @@ struct GuestLogins {
     /// Role of a guest on this machine who shows the developer secret, and the digest of the secret.
     developer: Option<(Role, [u8; 32])>,
     access_seconds: u32,
-    /// By network, so that one busy network does not slow down the others.
-    buckets: Mutex<HashMap<Network, TokenBucket>>,
+    rates: NetworkRates,
+}
+
+/// Token buckets by network, so that one busy network does not slow down the others.
+#[derive(Default)]
+struct NetworkRates(Mutex<HashMap<Network, TokenBucket>>);
+
+impl NetworkRates {
+    /// Takes a token of each network of the address. Returns false if one has none.
+    fn take(&self, address: IpAddr, rate: RateLimit, now: Duration) -> bool {
+        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if buckets.len() >= NETWORKS_MAX {
+            buckets.clear();
+        }
+        networks_of(address).all(|(network, multiple)| {
+            buckets.entry(network).or_insert_with(|| TokenBucket::new(rate.times(multiple), now)).take(now)
+        })
+    }
 }
 
 impl GuestLogins {
@@ -80,14 +99,7 @@ impl GuestLogins {
     }
 
     fn is_within_rate(&self, peer: &RequestPeer, now: Duration) -> bool {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= GUEST_NETWORKS_MAX {
-            buckets.clear();
-        }
-        let rate = if peer.is_local { LOCAL_GUESTS } else { RateLimit::STRICT };
-        networks_of(peer.address).all(|(network, multiple)| {
-            buckets.entry(network).or_insert_with(|| TokenBucket::new(rate.times(multiple), now)).take(now)
-        })
+        self.rates.take(peer.address, if peer.is_local { LOCAL_GUESTS } else { RateLimit::STRICT }, now)
     }
 }
 
@@ -108,7 +120,7 @@ impl ServerBackend {
         let guests = config.accepts_guests().then(|| GuestLogins {
             developer: config.accepts_development().then(|| (config.guest_role(), digest(&tokens.developer_secret()))),
             access_seconds: config.tokens.access_seconds,
-            buckets: Mutex::default(),
+            rates: NetworkRates::default(),
         });
         old_metrics::keep(&registry);
         registry.gauge("aether_build_info", "Version of the running server.", &[("version", version)]).set(1.0);
@@ -119,6 +131,8 @@ impl ServerBackend {
             sessions,
             web_transport,
             guests,
+            listing_rate: config.listing_rate(),
+            listings: NetworkRates::default(),
             version,
             started: Instant::now(),
             draining: AtomicBool::new(false),
@@ -178,10 +192,14 @@ impl PublicBackend for ServerBackend {
         }
     }
 
-    fn rooms(&self, filter: &RoomFilter) -> Vec<RoomInfo> {
+    fn rooms(&self, peer: &RequestPeer, filter: &RoomFilter) -> Result<Vec<RoomInfo>, ApiError> {
+        if self.listing_rate.is_some_and(|rate| !self.listings.take(peer.address, rate, self.gateway.now())) {
+            let sentence = "Too many room listings from your network; try again in a moment.";
+            return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", sentence));
+        }
         let RoomFilter { room_type, label } = filter.clone();
-        let filter = MatchFilter { match_type: room_type, label, ..MatchFilter::default() };
-        self.rooms.list(&filter).into_iter().map(room_info).collect()
+        let filter = MatchFilter { match_type: room_type, label, private: Some(false), ..MatchFilter::default() };
+        Ok(self.rooms.list(&filter).into_iter().map(room_info).collect())
     }
 
     fn guest(&self, peer: &RequestPeer, developer_secret: Option<&str>) -> Result<GuestLogin, ApiError> {
@@ -251,7 +269,7 @@ fn digest(secret: &str) -> [u8; 32] {
 }
 
 fn room_info(info: MatchInfo) -> RoomInfo {
-    let MatchInfo { id, code, match_type, label, players, players_max, tick_hz } = info;
+    let MatchInfo { id, code, match_type, label, players, players_max, tick_hz, .. } = info;
     RoomInfo { id, code, room_type: match_type, label, players, players_max, tick_hz }
 }
 

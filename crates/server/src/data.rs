@@ -99,7 +99,7 @@ pub(crate) async fn open(
             refresh_again_seconds: config.tokens.refresh_again_seconds,
             single: config.tokens.single_session,
         },
-        accounts: account::Settings::default(),
+        accounts: account::Settings { recent_seconds: config.tokens.recent_seconds, ..account::Settings::default() },
         http_client: http_client::Settings {
             time_max: Duration::from_secs(config.outgoing.seconds.into()),
             allowed: allowed_networks(config)?,

@@ -267,7 +267,15 @@ fn configure(config: &Config, name: &str, definition: RoomDefinition) -> Result<
             }
             let flush = overrides.flush_ms.map_or(settings.flush, |ms| Duration::from_millis(ms.into()));
             let members_max = overrides.players_max.unwrap_or(settings.members_max);
-            Ok(RoomDefinition::Relay(RelaySettings { members_max, flush }))
+            Ok(RoomDefinition::Relay(RelaySettings {
+                members_max,
+                flush,
+                private: overrides.private.unwrap_or(settings.private),
+                network_members_max: overrides.network_players_max.unwrap_or(settings.network_members_max),
+                fan_out_bytes_per_second: overrides
+                    .fan_out_bytes_per_second
+                    .unwrap_or(settings.fan_out_bytes_per_second),
+            }))
         }
     }
 }

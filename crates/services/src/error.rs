@@ -104,6 +104,7 @@ impl From<StoreError> for ServiceError {
         match error {
             StoreError::Unavailable(_) => UNAVAILABLE,
             StoreError::Duplicate(_) => ServiceError::new(GrpcCode::AlreadyExists, "The resource already exists."),
+            StoreError::BadValue(_) => BAD_TEXT,
             StoreError::Failed(why) | StoreError::Refused(why) => {
                 // Server-side failure: log the cause, and hide it from the caller.
                 error!(why, "store operation failed");
@@ -112,6 +113,12 @@ impl From<StoreError> for ServiceError {
         }
     }
 }
+
+/// A text cannot be stored.
+pub const BAD_TEXT: ServiceError = ServiceError::new(
+    GrpcCode::InvalidArgument,
+    "A text of the request contains the character U+0000, which cannot be stored. Remove it.",
+);
 
 /// The database is unavailable.
 pub const UNAVAILABLE: ServiceError = ServiceError::new(

@@ -19,7 +19,13 @@ pub type MatchesFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceErr
 /// Matches of a server. Implemented by the host of the rooms; called by services and server code.
 pub trait Matches: Send + Sync {
     /// Creates a match of a type. It ends when its game ends it, or when it is unused for the configured time.
-    fn create<'a>(&'a self, match_type: &'a str, label: &'a str) -> MatchesFuture<'a, MatchInfo>;
+    fn create_with<'a>(&'a self, new: &'a NewMatch) -> MatchesFuture<'a, MatchInfo>;
+
+    /// Creates a match of a type with a label.
+    fn create<'a>(&'a self, match_type: &'a str, label: &'a str) -> MatchesFuture<'a, MatchInfo> {
+        let new = NewMatch { match_type: match_type.to_owned(), label: label.to_owned(), private: false };
+        Box::pin(async move { self.create_with(&new).await })
+    }
 
     /// Returns a running match.
     fn find<'a>(&'a self, id: &'a str) -> MatchesFuture<'a, Option<MatchInfo>>;
@@ -41,6 +47,21 @@ pub trait MatchType: Any + Send + Sync {
     fn name(&self) -> &str;
 }
 
+/// Match to create.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewMatch {
+    /// Room type.
+    #[serde(rename = "type")]
+    pub match_type: String,
+    /// Label.
+    #[serde(default)]
+    pub label: String,
+    /// True for a private match: it is absent from the public list, and players join it by id or code.
+    #[serde(default)]
+    pub private: bool,
+}
+
 /// Description of a running match.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,6 +81,8 @@ pub struct MatchInfo {
     pub players_max: usize,
     /// Ticks per second; 0 for a relay.
     pub tick_hz: u32,
+    /// True if the match is absent from the public list, and joined by id or code only.
+    pub private: bool,
 }
 
 /// Filter of a list. All set conditions must hold.
@@ -75,6 +98,8 @@ pub struct MatchFilter {
     pub players_min: Option<u32>,
     /// Maximum number of players.
     pub players_max: Option<u32>,
+    /// True for private matches only, false for others only.
+    pub private: Option<bool>,
     /// Maximum number of matches in the list, up to [`MATCHES_LISTED_MAX`].
     pub limit: Option<usize>,
 }
@@ -87,6 +112,7 @@ impl MatchFilter {
             && self.label.as_ref().is_none_or(|wanted| *wanted == info.label)
             && self.players_min.is_none_or(|least| info.players >= least)
             && self.players_max.is_none_or(|most| info.players <= most)
+            && self.private.is_none_or(|wanted| info.private == wanted)
     }
 }
 

@@ -7,6 +7,7 @@
 pub mod operation;
 pub(crate) mod serve;
 
+use crate::account::check_characters;
 use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError};
 use crate::storage::json::check_object;
@@ -261,8 +262,8 @@ fn check_id(id: &str) -> Result<(), ServiceError> {
 
 fn check_name(name: &str) -> Result<(), ServiceError> {
     let has_length = (1..=PROFILE_NAME_CHARACTERS_MAX).contains(&name.chars().count());
-    if has_length && !name.trim().is_empty() && !name.chars().any(char::is_control) {
-        return Ok(());
+    if has_length && !name.trim().is_empty() {
+        return check_characters("A profile's name", name);
     }
     Err(ServiceError::invalid(format!(
         "A profile's name must have 1 to {PROFILE_NAME_CHARACTERS_MAX} characters, some of them visible."

@@ -9,6 +9,8 @@ pub enum StoreError {
     Unavailable(String),
     /// A row with the same key exists. The text has the columns of the key, such as `users.username`, separated by commas.
     Duplicate(String),
+    /// A value cannot be stored: a text with the character U+0000. It comes from a request, which must be rejected.
+    BadValue(&'static str),
     /// A statement is invalid, or the data is not as expected. This is a bug.
     Failed(String),
     /// The database cannot be used by this version or with these settings. The text is a whole sentence.
@@ -22,6 +24,7 @@ impl StoreError {
         match self {
             StoreError::Unavailable(_) => "unavailable",
             StoreError::Duplicate(_) => "duplicate",
+            StoreError::BadValue(_) => "bad_value",
             StoreError::Failed(_) => "failed",
             StoreError::Refused(_) => "refused",
         }
@@ -33,6 +36,7 @@ impl fmt::Display for StoreError {
         match self {
             StoreError::Unavailable(why) => write!(f, "the database is not available: {why}"),
             StoreError::Duplicate(what) => write!(f, "a row with this key exists: {what}"),
+            StoreError::BadValue(why) => f.write_str(why),
             StoreError::Failed(why) => write!(f, "the database failed: {why}"),
             StoreError::Refused(why) => f.write_str(why),
         }

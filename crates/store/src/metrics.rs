@@ -87,7 +87,7 @@ impl StoreMetrics {
         match error {
             StoreError::Unavailable(_) => self.unavailable.inc(),
             StoreError::Failed(_) => self.failed.inc(),
-            StoreError::Duplicate(_) | StoreError::Refused(_) => {}
+            StoreError::BadValue(_) | StoreError::Duplicate(_) | StoreError::Refused(_) => {}
         }
     }
 }

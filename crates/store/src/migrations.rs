@@ -3,6 +3,8 @@
 //! Each migration is a file, written once for both databases. Its checksum is stored when it is applied. A database is
 //! refused if an applied migration has another checksum, or if it has migrations that this version does not know.
 
+mod name_keys;
+
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::transaction::{Dialect, Transaction};
@@ -27,7 +29,11 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "storage_totals", sql: include_str!("../migrations/0003_storage_totals.sql") },
     Migration { version: 4, name: "outbox", sql: include_str!("../migrations/0004_outbox.sql") },
     Migration { version: 5, name: "room_creators", sql: include_str!("../migrations/0005_room_creators.sql") },
+    Migration { version: 6, name: "names_and_owners", sql: include_str!("../migrations/0006_names_and_owners.sql") },
 ];
+
+/// Line at which the program continues a migration.
+const FILL: &str = "\n-- {fill}\n";
 
 /// Table of the applied migrations.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -121,7 +127,14 @@ fn apply_steps(transaction: &mut Transaction<'_>, steps: &[Migration]) -> Result
         transaction.script(TABLE)?;
     }
     for step in steps {
-        transaction.script(&step.sql_for(transaction.dialect()))?;
+        let sql = step.sql_for(transaction.dialect());
+        let (before, after) = sql.split_once(FILL).unwrap_or((&sql, ""));
+        transaction.script(before)?;
+        // What SQL cannot do, at the line `-- {fill}`.
+        if step.version == name_keys::MIGRATION {
+            name_keys::fill(transaction)?;
+            transaction.script(after)?;
+        }
         let insert = "INSERT INTO schema_migrations (version, name, checksum) VALUES (?1, ?2, ?3)";
         transaction.execute(insert, values![step.version, step.name, &step.checksum()])?;
     }

@@ -169,8 +169,7 @@ fn check(parameters: &[SqlValue<'_>]) -> Result<(), StoreError> {
     for value in parameters {
         match value {
             SqlValue::Text(text) if text.contains('\0') => {
-                let why = "a text contains the character U+0000, which PostgreSQL cannot store";
-                return Err(StoreError::Failed(why.to_owned()));
+                return Err(StoreError::BadValue("a text contains the character U+0000, which cannot be stored"));
             }
             SqlValue::Real(number) if number.is_nan() => {
                 return Err(StoreError::Failed("a number is NaN, which SQLite cannot store".to_owned()));

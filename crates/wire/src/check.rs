@@ -94,7 +94,7 @@ fn check_hello(hello: &Hello) -> Check {
         None => Ok(()),
         Some(RoomSelector::Id(id)) => text("room id", &id.0, ROOM_ID_BYTES_MAX),
         Some(RoomSelector::Code(code)) => text("room code", code, ROOM_CODE_BYTES_MAX),
-        Some(RoomSelector::Type { name, label }) => {
+        Some(RoomSelector::Type { name, label } | RoomSelector::NewPrivate { name, label }) => {
             text("room type", name, NAME_BYTES_MAX)?;
             text("room label", label.as_deref().unwrap_or_default(), LABEL_BYTES_MAX)
         }

@@ -122,6 +122,14 @@ pub enum RoomSelector {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
+    /// New private room of a type. It is absent from lists, and others join it by id or code.
+    NewPrivate {
+        /// Name of the room type.
+        name: String,
+        /// Label of the room.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    },
 }
 
 /// Requests a pong, from which the client computes round-trip time, jitter and clock offset.

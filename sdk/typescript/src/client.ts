@@ -40,8 +40,8 @@ export class Client {
   }
 
   /**
-   * Joins a room: by the name of its type, by its id, or by its code. Without a room, joins the server's only room
-   * type. Signs in by the device id if nobody is signed in.
+   * Joins a room: by the name of its type, by its id, or by its code; or creates a private one. Without a room, joins the
+   * server's only room type. Signs in by the device id if nobody is signed in.
    */
   join<Input extends object = Fields>(room?: RoomChoice | string, options: JoinOptions = {}): Promise<Room<Input>> {
     const { server, session, requests } = this;

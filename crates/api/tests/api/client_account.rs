@@ -16,7 +16,7 @@ use aether_services::{
     GrpcCode, Hooks, Operation, ServiceError, Services, ServicesExtensions, ServicesParts, ServicesSettings, account,
     http_client, purchase, session, storage, webhook,
 };
-use aether_store::{StoreError, Transaction, outbox};
+use aether_store::{Store, StoreError, Transaction, outbox};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use base64::Engine as _;
@@ -56,19 +56,20 @@ impl Provider for TrustingProvider {
 /// Creates the body of a sign-in request.
 type BodyOf<'a> = &'a dyn Fn(&str) -> Value;
 
-struct World {
+pub struct World {
     router: Router,
-    services: Arc<Services>,
+    pub services: Arc<Services>,
+    pub clock: Arc<ManualClock>,
     tokens: Arc<Tokens>,
     folder: PathBuf,
 }
 
 /// Answer of the API.
 #[derive(Debug)]
-struct Answer {
-    status: StatusCode,
-    headers: http::HeaderMap,
-    body: Value,
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: http::HeaderMap,
+    pub body: Value,
 }
 
 impl World {
@@ -78,11 +79,16 @@ impl World {
 
     /// Creates a world with extensions of the services.
     async fn with(extensions: ServicesExtensions) -> World {
+        World::over(aether_testkit_store::memory().open().await, extensions).await
+    }
+
+    /// Creates a world over a database.
+    pub async fn over(store: Store, extensions: ServicesExtensions) -> World {
         let registry = Registry::new();
-        let store = aether_testkit_store::memory().open().await;
         let folder = std::env::temp_dir().join(format!("aether-client-account-{}", uuid::Uuid::new_v4()));
         let ring = KeyRing::open(&folder, (NOW / 1_000) as u64).expect("the folder can be created");
-        let clock: Arc<dyn WallClock> = Arc::new(ManualClock::at(NOW));
+        let manual = Arc::new(ManualClock::at(NOW));
+        let clock: Arc<dyn WallClock> = manual.clone();
         let sessions = session::Settings {
             access_seconds: 900,
             refresh_seconds: 604_800,
@@ -121,7 +127,7 @@ impl World {
         let keys = ApiKeys { server: "defaultkey".to_owned() };
         let rates = RequestRates::new(RateSettings::default());
         let desk = ClientApi::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()), &registry);
-        World { router: router(desk), services, tokens, folder }
+        World { router: router(desk), services, clock: manual, tokens, folder }
     }
 
     /// Sends a request from an address.
@@ -142,23 +148,23 @@ impl World {
         Answer { status: parts.status, headers: parts.headers, body }
     }
 
-    async fn ask(&self, method: Method, path: &str, authorization: &str, body: Value) -> Answer {
+    pub async fn ask(&self, method: Method, path: &str, authorization: &str, body: Value) -> Answer {
         self.ask_from("198.51.100.7:4000", (method, path), authorization, body).await
     }
 
     /// Sends a request with the server key.
-    async fn post(&self, path: &str, body: Value) -> Answer {
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
         self.ask(Method::POST, path, BASIC, body).await
     }
 
     /// Signs in. Returns the authorization header of the session.
-    async fn session(&self, path: &str, body: Value) -> String {
+    pub async fn session(&self, path: &str, body: Value) -> String {
         let answer = self.post(path, body).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         bearer(&answer)
     }
 
-    async fn device(&self, id: &str) -> String {
+    pub async fn device(&self, id: &str) -> String {
         self.session("/v2/account/authenticate/device", json!({ "id": id })).await
     }
 
@@ -168,16 +174,27 @@ impl World {
         answer.body
     }
 
-    /// Returns the code in the webhook message of a topic.
-    async fn code(&self, topic: &str) -> String {
+    /// Issuer of the tokens.
+    pub fn tokens(&self) -> Arc<Tokens> {
+        Arc::clone(&self.tokens)
+    }
+
+    /// Takes the payloads of the webhook messages of a topic. Messages of other topics are dropped.
+    pub async fn messages(&self, topic: &str) -> Vec<Value> {
         let operation = |transaction: &mut Transaction<'_>| {
             let messages = outbox::claim(transaction, i64::MAX - 1, i64::MAX, 100)?;
             messages.iter().try_for_each(|message| outbox::confirm(transaction, message.id))?;
             Ok::<_, StoreError>(messages)
         };
         let messages = self.services.store.write(operation).await.expect("the outbox can be read");
-        let message = messages.iter().find(|message| message.topic == topic).expect("the webhook message is queued");
-        let payload: Value = serde_json::from_str(&message.payload).expect("the value is JSON");
+        let of_topic = messages.iter().filter(|message| message.topic == topic);
+        of_topic.map(|message| serde_json::from_str(&message.payload).expect("the value is JSON")).collect()
+    }
+
+    /// Returns the code in the webhook message of a topic.
+    pub async fn code(&self, topic: &str) -> String {
+        let messages = self.messages(topic).await;
+        let payload = messages.first().expect("the webhook message is queued");
         payload["code"].as_str().expect("there is a code").to_owned()
     }
 }
@@ -196,7 +213,7 @@ impl Answer {
     }
 }
 
-fn bearer(answer: &Answer) -> String {
+pub fn bearer(answer: &Answer) -> String {
     format!("Bearer {}", answer.body["token"].as_str().expect("there is a token"))
 }
 

@@ -1,9 +1,11 @@
 //! Tests of the client API through its router, without a socket, and of the listener.
 
+mod account_owner;
 mod calls;
 mod client_account;
 mod common;
 mod leaderboard;
 mod listener;
+mod names;
 mod storage;
 mod world;

@@ -237,6 +237,9 @@ section! {
         logins_per_second: Option<u32> = None;
         /// Burst of `logins_per_second`: requests that may arrive at once after a pause.
         logins_burst: u32 = 100, within 1..=100000;
+        /// Rate limit of one network's room listings (`GET /api/rooms`), with a burst of as many; 0 means no limit. Default: 10
+        /// on a public server, no limit on loopback. Players behind one router share a network.
+        listings_per_second: Option<u32> = None;
         /// Leaderboards that clients may write to, by id. Each is created at the start if it is missing: best scores,
         /// highest first. Nothing verifies the scores that clients submit, so use it for tests, and where scores do not
         /// matter. Leaderboards of games are written by the games.
@@ -281,6 +284,10 @@ section! {
         /// Time in which a used refresh token is accepted again, for a client that did not receive the answer. A longer time
         /// helps clients on bad networks, but also thieves of tokens.
         refresh_again_seconds: u32 = 10, within 0..=300;
+        /// Time after a sign-in in which a session may change the login identities of an account with an email address or a
+        /// provider, delete it, or export it. Later it needs the current password or a new sign-in. A refresh is not a
+        /// sign-in. A longer time helps owners, but also thieves of tokens; 0 always asks for the password.
+        recent_seconds: u32 = 300, within 0..=86400;
         /// Ends the other sessions of a user when a new one begins.
         single_session: bool = false;
         /// Accepts tokens signed by the development key, which can claim any role. Default: true on loopback without trusted

@@ -11,6 +11,8 @@ use aether_services::storage::Quota;
 const REQUESTS_PER_SECOND: u32 = 100;
 /// Default of `api.logins_per_second` on a public server.
 const LOGINS_PER_SECOND: u32 = 20;
+/// Default of `api.listings_per_second` on a public server.
+const LISTINGS_PER_SECOND: u32 = 10;
 /// Default of `storage.objects_per_user_max` on a public server.
 const OBJECTS_PER_USER_MAX: u64 = 10_000;
 /// Default of `storage.bytes_per_user_max` on a public server: the size limit of an account export.
@@ -78,6 +80,13 @@ impl Config {
             presets,
             operations: operations().into_iter().filter_map(set).collect(),
         }
+    }
+
+    /// Returns the rate limit of room listings of one network.
+    pub(crate) fn listing_rate(&self) -> Option<RateLimit> {
+        let usual = if self.is_public() { LISTINGS_PER_SECOND } else { 0 };
+        let per_second = self.api.listings_per_second.unwrap_or(usual);
+        (per_second > 0).then_some(RateLimit { per_second, burst: per_second })
     }
 
     /// Returns the storage quota of a user.

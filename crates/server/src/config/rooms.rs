@@ -29,6 +29,15 @@ section! {
         /// Makes rooms durable: their state is stored (`rooms.checkpoint_ms`) and rebuilt after a restart. The game must
         /// implement checkpoints. Costs a write of the room's state each time it has changed.
         durable: Option<bool> = None;
+        /// Makes rooms private: they are absent from `/api/rooms`, every join by type creates a new one, and others join by id
+        /// or code.
+        private: Option<bool> = None;
+        /// Maximum number of players of one network (an IPv4 address, or an IPv6 network of 64 bits) in one room; 0 means no
+        /// limit. Players behind one router share a network.
+        network_players_max: Option<usize> = None, within 0..=100_000;
+        /// Maximum bytes per second that a relay room sends for one member: the size of its messages times their receivers.
+        /// Further messages are rejected. A higher value costs CPU and bandwidth.
+        fan_out_bytes_per_second: Option<u32> = None, within 1_000..=1_000_000_000;
         /// Time that a relay room collects messages before it sends them. A shorter time lowers latency and costs more
         /// system calls.
         flush_ms: Option<u32> = None, within 1..=1000;
@@ -86,6 +95,8 @@ impl RoomOverrides {
         settings.snapshot_bytes_max = self.snapshot_bytes_max.unwrap_or(settings.snapshot_bytes_max);
         settings.catch_up_max = self.catch_up_max.unwrap_or(settings.catch_up_max);
         settings.durable = self.durable.unwrap_or(settings.durable);
+        settings.private = self.private.unwrap_or(settings.private);
+        settings.network_players_max = self.network_players_max.unwrap_or(settings.network_players_max);
         if let Some(seconds) = self.resume_seconds {
             settings.resume_ticks = seconds.saturating_mul(settings.tick_hz);
         }

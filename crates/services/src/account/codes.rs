@@ -88,7 +88,8 @@ impl Accounts {
     }
 
     /// Sets a new password with a code, and ends all sessions of the account: holders of the old password are signed
-    /// out.
+    /// out. The code also proves access to the address. Other identities that were linked before the address was verified
+    /// may be those of someone who used it without access, so they are removed.
     pub async fn reset_password(&self, code: &str, password: String) -> Result<(), ServiceError> {
         fields::check_password(&password)?;
         let hash = hash_of(code)?;
@@ -104,13 +105,14 @@ impl Accounts {
         let revocations = Arc::clone(&self.revocations);
         let operation = move |transaction: &mut Transaction<'_>| {
             let (user, email) = consume(transaction, &hash, purpose, now)?;
-            let update = "UPDATE users SET password = ?3, updated_at = ?4 WHERE id = ?1 AND email = ?2";
-            if transaction.execute(update, values![user, &email, &password, now])? == 0 {
-                return Err(CODE_INVALID);
-            }
+            let update = "UPDATE users SET password = ?3, updated_at = ?4, verified_at = coalesce(verified_at, ?4)
+                WHERE id = ?1 AND email = ?2 RETURNING verified_at";
+            let parameters = values![user, &email, &password, now];
+            let verified_at = transaction.row(update, parameters, |row| row.get::<i64>(0))?.ok_or(CODE_INVALID)?;
+            remove_unverified(transaction, user, verified_at)?;
             end_sessions_of(transaction, user, now, "the password was reset")?;
             transaction.after_commit(end_sessions(Arc::clone(&revocations), user, now));
-            Ok(user)
+            Ok::<_, ServiceError>(user)
         };
         let user = self.store.write(operation).await?;
         self.lockout.clear(user);
@@ -211,6 +213,18 @@ fn hash_of(code: &str) -> Result<[u8; 32], ServiceError> {
 fn is_known(transaction: &mut Transaction<'_>, hash: &[u8], purpose: Purpose, now: i64) -> Result<bool, StoreError> {
     let select = "SELECT 1 FROM account_codes WHERE hash = ?1 AND purpose = ?2 AND expires_at > ?3";
     Ok(transaction.row(select, values![hash, purpose.name(), now], |_| Ok(()))?.is_some())
+}
+
+/// Removes the identities of an account that were linked before its email address was verified. The address stays.
+fn remove_unverified(transaction: &mut Transaction<'_>, user: Uuid, verified_at: i64) -> Result<(), StoreError> {
+    for table in ["user_devices", "user_identities"] {
+        let delete = format!("DELETE FROM {table} WHERE user_id = ?1 AND created_at < ?2");
+        transaction.execute(&delete, values![user, verified_at])?;
+    }
+    // Without a time, the custom id is as old as the account.
+    let update = "UPDATE users SET custom_id = NULL
+        WHERE id = ?1 AND custom_id IS NOT NULL AND coalesce(custom_id_at, created_at) < ?2";
+    transaction.execute(update, values![user, verified_at]).map(|_| ())
 }
 
 /// Consumes a code. Only one of several concurrent attempts succeeds.

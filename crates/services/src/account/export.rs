@@ -54,6 +54,8 @@ const ACCOUNT: Section = Section {
     columns: &[
         ("id", Id),
         ("username", Text),
+        ("username_skeleton", Text),
+        ("username_folded", Text),
         ("display_name", Text),
         ("avatar_url", Text),
         ("lang_tag", Text),
@@ -63,6 +65,7 @@ const ACCOUNT: Section = Section {
         ("wallet", Json),
         ("email", Text),
         ("custom_id", Text),
+        ("custom_id_at", Number),
         ("role", Text),
         ("edge_count", Number),
         ("created_at", Number),
@@ -70,6 +73,7 @@ const ACCOUNT: Section = Section {
         ("verified_at", Number),
         ("disabled_at", Number),
         ("sessions_valid_from", Number),
+        ("session_kept", Id),
     ],
 };
 

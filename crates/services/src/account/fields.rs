@@ -59,6 +59,7 @@ impl Update {
         for (what, text, bytes_max) in texts {
             if let Some(text) = text {
                 check_text(what, text, 0..=bytes_max)?;
+                check_characters(what, text)?;
             }
         }
         self.metadata.as_deref().map_or(Ok(()), check_metadata)
@@ -81,8 +82,14 @@ pub(super) fn check_custom_id(id: &str) -> Result<(), ServiceError> {
     check_text("Custom ID", id, CUSTOM_ID_BYTES)
 }
 
-/// Validates a username.
+/// Validates a new username.
 pub(super) fn check_username(username: &str) -> Result<(), ServiceError> {
+    check_known_username(username)?;
+    check_characters("Username", username)
+}
+
+/// Validates a username that may exist. Those of earlier versions have other characters.
+pub(super) fn check_known_username(username: &str) -> Result<(), ServiceError> {
     check_text("Username", username, USERNAME_BYTES)?;
     if username.trim() != username {
         // It would look like another username.
@@ -128,9 +135,10 @@ pub(super) fn generated_username() -> String {
 /// Converts the display name of a provider to one that an account can hold.
 pub(super) fn display_name_of(given: Option<&str>) -> String {
     let given = given.unwrap_or_default();
-    let shown: String = given.chars().filter(|character| !character.is_control()).collect();
+    let shown = aether_names::cleaned(given);
     let end = shown.floor_char_boundary(DISPLAY_NAME_BYTES_MAX);
-    shown[..end].trim().to_owned()
+    // A part of a joined character may have been cut off.
+    aether_names::cleaned(shown[..end].trim())
 }
 
 /// Validates the length of a text, and rejects control characters. That includes NUL, which PostgreSQL cannot store.
@@ -148,6 +156,11 @@ pub(super) fn check_text(what: &str, text: &str, bytes: std::ops::RangeInclusive
         return Err(ServiceError::invalid(format!("{what} must not contain control characters.")));
     }
     Ok(())
+}
+
+/// Rejects characters that others do not see, or that change the text around them.
+pub(crate) fn check_characters(what: &str, text: &str) -> Result<(), ServiceError> {
+    aether_names::check(text).map_err(|bad| ServiceError::invalid(format!("{what} must not contain {bad}.")))
 }
 
 fn check_metadata(metadata: &str) -> Result<(), ServiceError> {

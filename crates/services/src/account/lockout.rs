@@ -25,6 +25,8 @@ const ADDRESS_FAILURES_MAX: usize = 10;
 const ADDRESS_PERIOD_MS: i64 = 600_000;
 /// Codes sent to an account per period. More would be a nuisance to its owner.
 const ACCOUNT_CODES_MAX: usize = 3;
+/// Changes of login identities of an account per period. Each may send a message to its owner.
+const ACCOUNT_CHANGES_MAX: usize = 20;
 /// Codes requested by an address per period.
 const ADDRESS_CODES_MAX: usize = 10;
 const CODES_PERIOD_MS: i64 = 600_000;
@@ -63,6 +65,7 @@ pub(super) struct Lockout {
     addresses: Window<Network>,
     account_codes: Window<Uuid>,
     address_codes: Window<Network>,
+    account_changes: Window<Uuid>,
 }
 
 /// Attempt to sign in with a password.
@@ -99,6 +102,7 @@ impl Lockout {
             addresses: Window::new(ADDRESS_FAILURES_MAX, ADDRESS_PERIOD_MS),
             account_codes: Window::new(ACCOUNT_CODES_MAX, CODES_PERIOD_MS),
             address_codes: Window::new(ADDRESS_CODES_MAX, CODES_PERIOD_MS),
+            account_changes: Window::new(ACCOUNT_CHANGES_MAX, CODES_PERIOD_MS),
         }
     }
 
@@ -153,6 +157,11 @@ impl Lockout {
             Some(address) if !self.address_codes.add_for(address, now) => Err(CODES_LOCKED),
             _ => Ok(()),
         }
+    }
+
+    /// Counts a change of the login identities of an account. Returns false if there were too many.
+    pub fn may_change(&self, account: Uuid, now: i64) -> bool {
+        self.account_changes.add(account, now)
     }
 
     /// Counts a code sent to an account. Returns false if there were too many.

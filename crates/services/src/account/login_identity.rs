@@ -44,7 +44,7 @@ impl LoginIdentity {
     }
 
     pub fn username(username: String) -> Result<LoginIdentity, ServiceError> {
-        fields::check_username(&username)?;
+        fields::check_known_username(&username)?;
         Ok(LoginIdentity::Username(username))
     }
 
@@ -52,6 +52,17 @@ impl LoginIdentity {
         // The provider defines the id, within what can be stored.
         fields::check_text("The provider's user id", &subject, 1..=provider::SUBJECT_BYTES_MAX)?;
         Ok(LoginIdentity::External { provider: provider.to_owned(), subject })
+    }
+
+    /// Returns the kind of the identity, as webhook messages name it: a provider by its name.
+    pub fn kind(&self) -> &str {
+        match self {
+            LoginIdentity::Device(_) => "device",
+            LoginIdentity::Custom(_) => "custom",
+            LoginIdentity::Email(_) => "email",
+            LoginIdentity::Username(_) => "username",
+            LoginIdentity::External { provider, .. } => provider,
+        }
     }
 
     /// Finds the account with one statement, including what sign-in needs.
@@ -95,7 +106,7 @@ impl LoginIdentity {
                 transaction.execute(insert, values![provider, subject, user, now])?
             }
             LoginIdentity::Custom(id) => {
-                let update = "UPDATE users SET custom_id = ?2, updated_at = ?3 WHERE id = ?1";
+                let update = "UPDATE users SET custom_id = ?2, custom_id_at = ?3, updated_at = ?3 WHERE id = ?1";
                 transaction.execute(update, values![user, id, now])?
             }
             LoginIdentity::Email(email) => {

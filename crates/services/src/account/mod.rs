@@ -13,6 +13,7 @@ mod link;
 mod lockout;
 mod login_identity;
 pub mod operation;
+mod owner;
 mod password;
 pub mod provider;
 pub(crate) mod serve;
@@ -22,6 +23,8 @@ mod user;
 pub use erase::Eraser;
 pub use export::AccountExporter;
 pub use fields::Update;
+pub(crate) use fields::check_characters;
+pub use owner::{CURRENT_PASSWORD, OwnerClaim};
 pub use sign_in::{SignIn, SignInMethod, SignedIn};
 pub use user::{Account, USERS_MAX, User};
 pub(crate) use user::{apply, name_taken};
@@ -49,6 +52,8 @@ pub struct Settings {
     pub password_reset_seconds: u32,
     /// Lifetime of an email verification code.
     pub email_verification_seconds: u32,
+    /// Time after a sign-in in which the session proves that it is the owner's. With 0, only the password does.
+    pub recent_seconds: u32,
 }
 
 /// Accounts of a server.
@@ -74,6 +79,7 @@ impl Default for Settings {
             hashing_threads: std::thread::available_parallelism().map_or(1, usize::from),
             password_reset_seconds: 3_600,
             email_verification_seconds: 86_400,
+            recent_seconds: 300,
         }
     }
 }
@@ -125,4 +131,16 @@ fn end_sessions(revocations: Arc<Revocations>, user: Uuid, now: i64) -> impl FnO
     let now_seconds = now.div_euclid(1_000);
     let forget_at = now_seconds.saturating_add_unsigned(VALID_SECONDS_MAX);
     move || revocations.end_user(user, now_seconds, forget_at)
+}
+
+/// Returns a function that revokes all sessions of a user but one.
+fn end_other_sessions(
+    revocations: Arc<Revocations>,
+    user: Uuid,
+    kept: Uuid,
+    now: i64,
+) -> impl FnOnce() + Send + 'static {
+    let now_seconds = now.div_euclid(1_000);
+    let forget_at = now_seconds.saturating_add_unsigned(VALID_SECONDS_MAX);
+    move || revocations.end_other_sessions(user, kept, now_seconds, forget_at)
 }

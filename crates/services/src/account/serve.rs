@@ -8,7 +8,7 @@ use crate::ServiceError;
 use crate::account::export::EXPORT_BYTES_IN_FLIGHT;
 use crate::account::fields::METADATA_BYTES_MAX;
 use crate::account::operation::{AccountExport, ExportAccount};
-use crate::account::{Account, Update, User, provider};
+use crate::account::{Account, OwnerClaim, Update, User, provider};
 use crate::calls::{Call, Operations, RatePreset, Serve, answer_blocks};
 use aether_messages::api::{self, AccountDevice, GetUsersRequest, UpdateAccountRequest, Users};
 use aether_messages::operation::{DeleteAccount, GetAccount, GetUsers, UpdateAccount};
@@ -54,7 +54,9 @@ impl Serve for DeleteAccount {
     const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(call: &Call<'_>, _: Empty) -> Result<Empty, ServiceError> {
-        call.services.accounts.delete(call.identity()?.user).await?;
+        let owner = OwnerClaim::of_session(call.identity()?, call.context.address);
+        call.services.accounts.check_owner(&owner).await?;
+        call.services.accounts.delete(owner.user).await?;
         Ok(Empty::default())
     }
 }
@@ -64,7 +66,9 @@ impl Serve for ExportAccount {
     const STREAMED_BYTES: usize = EXPORT_BYTES_IN_FLIGHT;
 
     async fn serve(call: &Call<'_>, _: Empty) -> Result<AccountExport, ServiceError> {
-        call.services.accounts.account(call.identity()?.user).await?;
+        let owner = OwnerClaim::of_session(call.identity()?, call.context.address);
+        call.services.accounts.check_owner(&owner).await?;
+        call.services.accounts.account(owner.user).await?;
         Ok(AccountExport::default())
     }
 }

@@ -7,6 +7,7 @@ use super::{Accounts, BANNED, NOT_FOUND, USERNAME_TAKEN, fields};
 use crate::clock::new_id;
 use crate::error::{GrpcCode, ServiceError};
 use aether_limits::network_of;
+use aether_names::NameKeys;
 use aether_store::{StoreError, Transaction, outbox, values};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -108,7 +109,7 @@ impl Accounts {
         let SignIn { method, username, create, address } = sign_in;
         let username = username.filter(|username| !username.is_empty());
         if let Some(username) = &username {
-            fields::check_username(username)?;
+            fields::check_known_username(username)?;
         }
         let kind = method.name();
         match method {
@@ -167,14 +168,10 @@ impl Accounts {
             if !create {
                 return Err(NOT_FOUND);
             }
+            let new_username = username_or_generated(&username)?;
             let display_name = fields::display_name_of(external.display_name.as_deref());
-            let new = NewAccount {
-                identity: identity.clone(),
-                method,
-                username: username_or_generated(&username),
-                display_name,
-                password: None,
-            };
+            let new =
+                NewAccount { identity: identity.clone(), method, username: new_username, display_name, password: None };
             if let Some(signed_in) = self.create(new, username.is_some()).await? {
                 return Ok(signed_in);
             }
@@ -195,13 +192,14 @@ impl Accounts {
             if found.is_some() || !create {
                 return self.check_password(&identity, found, password, address).await;
             }
+            let new_username = username_or_generated(&username)?;
             self.lockout.check_address(address, self.clock.now_ms())?;
             let hash = self.passwords.hash(password.clone()).await?;
             let display_name = String::new();
             let new = NewAccount {
                 identity: identity.clone(),
                 method: "email",
-                username: username_or_generated(&username),
+                username: new_username,
                 display_name,
                 password: Some(hash),
             };
@@ -239,7 +237,7 @@ impl Accounts {
     }
 
     /// Counts an attempt before it is made, and rejects it if there were too many.
-    async fn admit_attempt(&self, attempt: &Attempt) -> Result<Admission, ServiceError> {
+    pub(super) async fn admit_attempt(&self, attempt: &Attempt) -> Result<Admission, ServiceError> {
         let admission = self.lockout.begin(attempt)?;
         if admission == Admission::Anyone {
             return Ok(admission);
@@ -263,7 +261,7 @@ impl Accounts {
         self.store.read(operation).await
     }
 
-    async fn find(&self, identity: &LoginIdentity) -> Result<Option<FoundAccount>, ServiceError> {
+    pub(super) async fn find(&self, identity: &LoginIdentity) -> Result<Option<FoundAccount>, ServiceError> {
         let identity = identity.clone();
         self.store.read(move |transaction| Ok(identity.find(transaction)?)).await
     }
@@ -296,8 +294,11 @@ fn admit(found: FoundAccount) -> Result<SignedIn, ServiceError> {
     Ok(SignedIn { user: found.user, username: found.username, created: false })
 }
 
-fn username_or_generated(chosen: &Option<String>) -> String {
-    chosen.clone().unwrap_or_else(fields::generated_username)
+fn username_or_generated(chosen: &Option<String>) -> Result<String, ServiceError> {
+    if let Some(username) = chosen {
+        fields::check_username(username)?;
+    }
+    Ok(chosen.clone().unwrap_or_else(fields::generated_username))
 }
 
 fn insert(
@@ -313,9 +314,12 @@ fn insert(
         _ => (None, None),
     };
     let insert = "INSERT INTO users
-            (id, username, display_name, email, password, custom_id, created_at, updated_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) ON CONFLICT DO NOTHING";
-    let parameters = values![user, &new.username, &new.display_name, email, &new.password, custom_id, now];
+            (id, username, display_name, email, password, custom_id, created_at, updated_at, username_skeleton,
+             username_folded)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9) ON CONFLICT DO NOTHING";
+    let NameKeys { skeleton, folded } = NameKeys::of(&new.username);
+    let parameters =
+        values![user, &new.username, &new.display_name, email, &new.password, custom_id, now, &skeleton, &folded,];
     if transaction.execute(insert, parameters)? == 0 {
         // A duplicate request finds the same account, which is not a taken name.
         return Err(match new.identity.find(transaction)? {

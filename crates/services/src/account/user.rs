@@ -3,6 +3,7 @@
 use super::{Accounts, NOT_FOUND, USERNAME_TAKEN, Update};
 use crate::error::{GrpcCode, ServiceError};
 use crate::session::tokens::Role;
+use aether_names::NameKeys;
 use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -154,8 +155,12 @@ pub(crate) fn apply(
     let statement = "UPDATE users SET username = coalesce(?2, username), display_name = coalesce(?3, display_name),
             avatar_url = coalesce(?4, avatar_url), lang_tag = coalesce(?5, lang_tag),
             location = coalesce(?6, location), timezone = coalesce(?7, timezone),
-            metadata = coalesce(?8, metadata), updated_at = ?9
+            metadata = coalesce(?8, metadata), updated_at = ?9,
+            username_skeleton = CASE WHEN username = ?2 THEN username_skeleton ELSE coalesce(?10, username_skeleton) END,
+            username_folded = CASE WHEN username = ?2 THEN username_folded ELSE coalesce(?11, username_folded) END
         WHERE id = ?1";
+    // A name that stays keeps its keys: older names may look like others.
+    let keys = update.username.as_deref().map(NameKeys::of);
     let parameters = values![
         user,
         &update.username,
@@ -166,6 +171,8 @@ pub(crate) fn apply(
         &update.timezone,
         &update.metadata,
         now,
+        keys.as_ref().map(|keys| &keys.skeleton),
+        keys.as_ref().map(|keys| &keys.folded),
     ];
     if transaction.execute(statement, parameters)? == 0 { Err(NOT_FOUND) } else { Ok(()) }
 }

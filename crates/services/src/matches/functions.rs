@@ -1,6 +1,6 @@
 //! Functions that create, find, list, signal and end matches with JSON.
 
-use super::{MatchFilter, MatchInfo};
+use super::{MatchFilter, MatchInfo, NewMatch};
 use crate::calls::{Functions, invalid_body};
 use crate::error::{INTERNAL, ServiceError};
 use crate::services::Services;
@@ -23,15 +23,6 @@ pub fn register_functions(functions: &mut Functions) {
     let _ = functions.register_call("match_list", list);
     let _ = functions.register_call("match_signal", signal);
     let _ = functions.register_call("match_end", end);
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Create {
-    #[serde(rename = "type")]
-    match_type: String,
-    #[serde(default)]
-    label: String,
 }
 
 #[derive(Deserialize)]
@@ -66,8 +57,8 @@ struct Reply {
 }
 
 async fn create(services: Arc<Services>, payload: Vec<u8>) -> FunctionResult {
-    let Create { match_type, label } = read(&payload)?;
-    answer(&services.matches()?.create(&match_type, &label).await?)
+    let new: NewMatch = read(&payload)?;
+    answer(&services.matches()?.create_with(&new).await?)
 }
 
 async fn find(services: Arc<Services>, payload: Vec<u8>) -> FunctionResult {

@@ -41,6 +41,8 @@ pub struct NewRoom {
     pub room_type: String,
     /// Label requested at creation.
     pub wanted_label: String,
+    /// True if the room is joined by id or code only.
+    pub is_private: bool,
 }
 
 /// Names a room.
@@ -97,12 +99,12 @@ impl Rooms {
             }
             let insert = format!(
                 "INSERT INTO rooms
-                    (id, code, room_type, wanted_label, label, created_at, updated_at, node, epoch, lease_until)
-                 VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?5, ?6, 1, {} + ?7) ON CONFLICT DO NOTHING",
+                    (id, code, room_type, wanted_label, label, created_at, updated_at, node, epoch, lease_until, is_private)
+                 VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?5, ?6, 1, {} + ?7, ?8) ON CONFLICT DO NOTHING",
                 now(transaction)
             );
-            let NewRoom { id, code, room_type, wanted_label } = &room;
-            let parameters = values![id, code, room_type, wanted_label, at, &node, LEASE_MS];
+            let NewRoom { id, code, room_type, wanted_label, is_private } = &room;
+            let parameters = values![id, code, room_type, wanted_label, at, &node, LEASE_MS, *is_private];
             if transaction.execute(&insert, parameters)? != 1 {
                 return Err(CODE_TAKEN);
             }
@@ -130,7 +132,7 @@ impl Rooms {
         let operation = move |transaction: &mut Transaction<'_>| {
             let select = format!(
                 "SELECT id FROM rooms WHERE room_type = ?1 AND wanted_label = ?2 AND players < ?3
-                    AND (node = ?4 OR lease_until <= {})
+                    AND is_private = FALSE AND (node = ?4 OR lease_until <= {})
                  ORDER BY updated_at DESC LIMIT ?5",
                 now(transaction)
             );
@@ -181,12 +183,18 @@ fn take_lease(
     let (column, text) = choice.column();
     let now = now(transaction);
     let select = format!(
-        "SELECT id, code, room_type, wanted_label, epoch, node = ?2 OR lease_until <= {now}, {now} - lease_until
+        "SELECT id, code, room_type, wanted_label, epoch, node = ?2 OR lease_until <= {now}, {now} - lease_until, is_private
          FROM rooms WHERE {column} = ?1{}",
         transaction.for_update()
     );
     let found = transaction.row(&select, values![text, node], |row| {
-        let room = NewRoom { id: row.get(0)?, code: row.get(1)?, room_type: row.get(2)?, wanted_label: row.get(3)? };
+        let room = NewRoom {
+            id: row.get(0)?,
+            code: row.get(1)?,
+            room_type: row.get(2)?,
+            wanted_label: row.get(3)?,
+            is_private: row.get(7)?,
+        };
         Ok((room, row.get::<i64>(4)?, row.get::<bool>(5)?, row.get::<i64>(6)?))
     })?;
     let Some((room, epoch, is_free, since_lease_ms)) = found else { return Ok(None) };

@@ -225,9 +225,11 @@ impl Sessions {
                 let ended = "SELECT id, revoked_at FROM sessions
                     WHERE revoked_at IS NOT NULL AND expires_at > ?1 AND revoked_at > ?1";
                 let sessions = transaction.rows(ended, values![oldest], |row| Ok((row.get(0)?, row.get::<i64>(1)?)))?;
-                let users = "SELECT id, sessions_valid_from FROM users WHERE sessions_valid_from > 0
+                let users = "SELECT id, sessions_valid_from, session_kept FROM users WHERE sessions_valid_from > 0
                     AND sessions_valid_from > ?1";
-                let users = transaction.rows(users, values![oldest], |row| Ok((row.get(0)?, row.get::<i64>(1)?)))?;
+                let users = transaction.rows(users, values![oldest], |row| {
+                    Ok((row.get(0)?, row.get::<i64>(1)?, row.get::<Option<Uuid>>(2)?))
+                })?;
                 let erased = "SELECT user_id, erased_at FROM erasures WHERE erased_at > ?1";
                 let erased = transaction.rows(erased, values![oldest], |row| Ok((row.get(0)?, row.get::<i64>(1)?)))?;
                 Ok::<_, StoreError>((sessions, users, erased))
@@ -237,9 +239,13 @@ impl Sessions {
             let forget_at = (revoked_at / 1_000).saturating_add_unsigned(VALID_SECONDS_MAX);
             self.revocations.end_session(session, forget_at);
         }
-        for (user, valid_from) in users {
+        for (user, valid_from, kept) in users {
             let valid_from = valid_from / 1_000;
-            self.revocations.end_user(user, valid_from, valid_from.saturating_add_unsigned(VALID_SECONDS_MAX));
+            let forget_at = valid_from.saturating_add_unsigned(VALID_SECONDS_MAX);
+            match kept {
+                Some(kept) => self.revocations.end_other_sessions(user, kept, valid_from, forget_at),
+                None => self.revocations.end_user(user, valid_from, forget_at),
+            }
         }
         for (user, erased_at) in erased {
             self.revocations.erase_user(user, erased_at.div_euclid(1_000));
@@ -260,15 +266,37 @@ pub fn end_sessions_of(
     now: i64,
     reason: &str,
 ) -> Result<(), StoreError> {
+    end_sessions_but(transaction, (user, None), now, reason)
+}
+
+/// Ends all sessions of a user but one within a larger transaction. The caller also calls
+/// [`Revocations::end_other_sessions`] after the commit.
+pub fn end_other_sessions_of(
+    transaction: &mut Transaction<'_>,
+    user: Uuid,
+    kept: Uuid,
+    now: i64,
+    reason: &str,
+) -> Result<(), StoreError> {
+    end_sessions_but(transaction, (user, Some(kept)), now, reason)
+}
+
+fn end_sessions_but(
+    transaction: &mut Transaction<'_>,
+    (user, kept): (Uuid, Option<Uuid>),
+    now: i64,
+    reason: &str,
+) -> Result<(), StoreError> {
     // Like [`Revocations::end_user`]: sessions started within the second of the last end have the second after it.
-    let end = "UPDATE users SET sessions_valid_from =
+    let end = "UPDATE users SET session_kept = ?4, sessions_valid_from =
             CASE WHEN sessions_valid_from >= ?3 THEN sessions_valid_from + 1000 ELSE ?2 END
         WHERE id = ?1";
-    transaction.execute(end, values![user, now, now - now.rem_euclid(1_000)])?;
+    transaction.execute(end, values![user, now, now - now.rem_euclid(1_000), kept])?;
     let close = "UPDATE sessions SET revoked_at = ?2, state = 'closed', reason = ?3
         WHERE id IN (SELECT id FROM sessions WHERE user_id = ?1 ORDER BY created_at DESC LIMIT ?4)
-            AND revoked_at IS NULL AND expires_at > ?2";
-    transaction.execute(close, values![user, now, reason, SESSIONS_CLOSED_MAX])?;
+            AND revoked_at IS NULL AND expires_at > ?2 AND id <> ?5";
+    // No session has the id of zeros.
+    transaction.execute(close, values![user, now, reason, SESSIONS_CLOSED_MAX, kept.unwrap_or_default()])?;
     Ok(())
 }
 

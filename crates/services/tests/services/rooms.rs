@@ -20,7 +20,13 @@ fn rooms(store: &Store) -> Rooms {
 }
 
 fn new_room(id: &str, code: &str) -> NewRoom {
-    NewRoom { id: id.into(), code: code.into(), room_type: "outpost".into(), wanted_label: "red".into() }
+    NewRoom {
+        id: id.into(),
+        code: code.into(),
+        room_type: "outpost".into(),
+        wanted_label: "red".into(),
+        is_private: false,
+    }
 }
 
 fn checkpoint(bytes: &[u8], applied: u64) -> Checkpoint {
@@ -80,6 +86,16 @@ async fn a_room_is_restored_from_its_checkpoint_and_journal() {
             rooms.candidates("node-a", "outpost", "red", 2).await.expect("it can be read").is_empty(),
             "it is full"
         );
+        let hidden = NewRoom { wanted_label: "green".into(), is_private: true, ..new_room("r9", "PRIVAT") };
+        rooms.create("node-a", hidden, None).await.expect("the code is free");
+        assert!(
+            rooms.candidates("node-a", "outpost", "green", 3).await.expect("it can be read").is_empty(),
+            "a private room is not joined by type"
+        );
+        let found = rooms.find(RoomChoice::Code("PRIVAT".into())).await.expect("it can be read");
+        assert_eq!(found.as_deref(), Some("r9"));
+        let opened = rooms.open("node-a", RoomChoice::Id("r9".into()), 0).await.expect("it can be read");
+        assert!(opened.expect("it is stored").room.is_private);
         assert!(rooms.candidates("node-a", "outpost", "", 3).await.expect("it can be read").is_empty());
         assert_eq!(rooms.open("node-a", RoomChoice::Id("none".into()), AWAY_MAX).await, Ok(None));
     }

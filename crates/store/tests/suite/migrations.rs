@@ -145,3 +145,63 @@ async fn close_within_waits_for_other_handles() {
     assert!(store.close_within(Duration::from_secs(30)).await, "the other handle was dropped");
     dropping.await.unwrap();
 }
+
+/// Statements that undo the migration of names.
+const BEFORE_NAMES: [&str; 8] = [
+    "DROP INDEX users_by_skeleton",
+    "DROP INDEX users_by_folded",
+    "ALTER TABLE users DROP COLUMN username_skeleton",
+    "ALTER TABLE users DROP COLUMN username_folded",
+    "ALTER TABLE users DROP COLUMN session_kept",
+    "ALTER TABLE users DROP COLUMN custom_id_at",
+    "ALTER TABLE rooms DROP COLUMN is_private",
+    "DELETE FROM schema_migrations WHERE version = 6",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_an_older_database_get_keys_also_if_they_look_alike() {
+    // More than one batch, and two pairs of look-alikes.
+    let names = |number: u128| match number {
+        7 => "Paypal".to_owned(),
+        900 => "p\u{430}yp\u{430}l".to_owned(),
+        8 => "Ira".to_owned(),
+        901 => "ira".to_owned(),
+        number => format!("player {number}"),
+    };
+    for database in durable() {
+        let store = database.open().await;
+        for undo in BEFORE_NAMES {
+            store.write(move |transaction| transaction.execute(undo, &[])).await.unwrap();
+        }
+        let filled = store.write(move |transaction| {
+            for number in 0..1_100 {
+                let insert = "INSERT INTO users (id, username, created_at, updated_at) VALUES (?1, ?2, ?3, 0)";
+                let id = uuid::Uuid::from_u128(number + 1);
+                transaction.execute(insert, values![id, &names(number), number as i64])?;
+            }
+            Ok::<_, StoreError>(())
+        });
+        filled.await.unwrap();
+        store.close().await;
+        let store = database.open().await;
+        let keys = "SELECT username, username_skeleton, username_folded FROM users
+            WHERE username_skeleton IS NULL OR username_folded IS NULL OR created_at IN (7, 8) ORDER BY created_at";
+        let read = store.read(move |transaction| {
+            transaction.rows(keys, &[], |row| {
+                Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?, row.get::<Option<String>>(2)?))
+            })
+        });
+        let key = |text: &str| Some(text.to_owned());
+        let expected = [
+            ("Paypal".to_owned(), key("paypal"), key("paypal")),
+            ("Ira".to_owned(), key("lra"), key("ira")),
+            ("p\u{430}yp\u{430}l".to_owned(), None, None),
+            ("ira".to_owned(), key("ira"), None),
+        ];
+        assert_eq!(read.await.unwrap(), expected, "{}: the older names have the keys", database.name);
+        let insert = "INSERT INTO users (id, username, username_skeleton, created_at, updated_at)
+            VALUES (?1, 'new', 'paypal', 0, 0)";
+        let taken = store.write(move |transaction| transaction.execute(insert, values![uuid::Uuid::from_u128(5_000)]));
+        assert!(matches!(taken.await, Err(StoreError::Duplicate(_))), "{}", database.name);
+    }
+}

@@ -97,7 +97,7 @@ pub(super) struct Hello {
     pub protocol: u32,
     #[prost(string, optional, tag = "2")]
     pub token: Option<String>,
-    #[prost(oneof = "Room", tags = "3, 4, 5")]
+    #[prost(oneof = "Room", tags = "3, 4, 5, 8")]
     pub room: Option<Room>,
     #[prost(string, optional, tag = "6")]
     pub resume_token: Option<String>,
@@ -113,6 +113,8 @@ pub(super) enum Room {
     Code(String),
     #[prost(message, tag = "5")]
     Type(RoomType),
+    #[prost(message, tag = "8")]
+    NewPrivate(RoomType),
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -260,6 +260,10 @@ fn hello_examples() -> Vec<Example<ClientMessage>> {
         ("hello", ClientMessage::Hello(everything)),
         ("hello by id", ClientMessage::Hello(selecting(RoomSelector::Id(RoomId("6f1c.node-1".into()))))),
         ("hello by code", ClientMessage::Hello(selecting(RoomSelector::Code("K7QX".into())))),
+        (
+            "hello for a private room",
+            ClientMessage::Hello(selecting(RoomSelector::NewPrivate { name: "arena".into(), label: None })),
+        ),
     ]
 }
 

@@ -142,6 +142,8 @@ fn hello() -> impl Strategy<Value = Hello> {
         text(ROOM_CODE_BYTES_MAX).prop_map(RoomSelector::Code),
         (text(NAME_BYTES_MAX), option::of(text(LABEL_BYTES_MAX)))
             .prop_map(|(name, label)| RoomSelector::Type { name, label }),
+        (text(NAME_BYTES_MAX), option::of(text(LABEL_BYTES_MAX)))
+            .prop_map(|(name, label)| RoomSelector::NewPrivate { name, label }),
     ];
     let token = || option::of(text(400).prop_map(Token::new));
     (token(), option::of(room), token(), option::of(any::<u64>().prop_map(SchemaHash)))

@@ -7,11 +7,12 @@ import type { ErrorCode, RoomCode } from "../error.ts";
 import type { Settings, Surroundings } from "./rules.ts";
 import type { Encoding, DeliveryOrder } from "./transport/transport.ts";
 
-/** Selects a room: a running one, or any of a type. */
+/** Selects a room: a running one, any of a type, or a new private one, which others join by id or code. */
 export type RoomChoice =
   | { readonly id: string }
   | { readonly code: string }
-  | { readonly type: { readonly name: string; readonly label?: string } };
+  | { readonly type: { readonly name: string; readonly label?: string } }
+  | { readonly newPrivate: { readonly name: string; readonly label?: string } };
 
 /** Position or velocity in messages that are not declared by a game. */
 export interface Vector {

@@ -169,6 +169,16 @@ both("members of a relay receive each other's messages, also long ones", async (
   await until("the one who left is told of", () => members.length === 2 && !members[1].isHere);
 });
 
+both("a private room is not listed, and others join it by its code", async () => {
+  const one = await join({ newPrivate: { name: "relay" } });
+  const listed = (await new Client({ url: server.url }).server.rooms()).map((room) => room.id);
+  assert.ok(!listed.includes(one.welcome.room), "it is not listed");
+  const stranger = await join("relay");
+  assert.notEqual(stranger.welcome.room, one.welcome.room);
+  const guest = await join({ code: one.welcome.roomCode });
+  assert.equal(guest.welcome.room, one.welcome.room);
+});
+
 both("a failed join rejects with a message", async () => {
   const error = await join({ code: "ZZZZZZ" }).catch((thrown) => thrown);
   assert.deepEqual([error.code, error.name], ["room_not_found", "AetherError"]);

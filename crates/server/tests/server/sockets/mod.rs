@@ -15,6 +15,7 @@ mod play;
 mod relay;
 mod requests;
 mod resume;
+mod room_access;
 mod room_types;
 mod rooms;
 mod runtime_game;

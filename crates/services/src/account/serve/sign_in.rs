@@ -6,7 +6,7 @@ use crate::account::operation::{
     UnlinkExternal,
 };
 use crate::account::provider::{self, GameCenterProof, ProviderProof};
-use crate::account::{self, SignIn};
+use crate::account::{self, OwnerClaim, SignIn};
 use crate::calls::{Access, Call, Operations, RatePreset, Serve};
 use crate::session::{self, NewSession};
 use aether_messages::Empty;
@@ -143,8 +143,8 @@ macro_rules! change {
             const PRESET: RatePreset = RatePreset::Expensive;
 
             async fn serve(call: &Call<'_>, request: <Self as Operation>::Request) -> Result<Empty, ServiceError> {
-                let (method, _) = request $(.$account.unwrap_or_default())? .split();
-                call.services.accounts.$change(call.identity()?.user, method).await?;
+                let (method, variables) = request $(.$account.unwrap_or_default())? .split();
+                call.services.accounts.$change(&owner(call, variables)?, method).await?;
                 Ok(Empty::default())
             }
         }
@@ -152,24 +152,24 @@ macro_rules! change {
 }
 
 change! {
-    LinkApple: link;
-    LinkCustom: link;
-    LinkDevice: link;
-    LinkEmail: link;
-    LinkFacebook: link.account;
-    LinkFacebookInstantGame: link;
-    LinkGameCenter: link;
-    LinkGoogle: link;
-    LinkSteam: link.account;
-    UnlinkApple: unlink;
-    UnlinkCustom: unlink;
-    UnlinkDevice: unlink;
-    UnlinkEmail: unlink;
-    UnlinkFacebook: unlink;
-    UnlinkFacebookInstantGame: unlink;
-    UnlinkGameCenter: unlink;
-    UnlinkGoogle: unlink;
-    UnlinkSteam: unlink;
+    LinkApple: link_as_owner;
+    LinkCustom: link_as_owner;
+    LinkDevice: link_as_owner;
+    LinkEmail: link_as_owner;
+    LinkFacebook: link_as_owner.account;
+    LinkFacebookInstantGame: link_as_owner;
+    LinkGameCenter: link_as_owner;
+    LinkGoogle: link_as_owner;
+    LinkSteam: link_as_owner.account;
+    UnlinkApple: unlink_as_owner;
+    UnlinkCustom: unlink_as_owner;
+    UnlinkDevice: unlink_as_owner;
+    UnlinkEmail: unlink_as_owner;
+    UnlinkFacebook: unlink_as_owner;
+    UnlinkFacebookInstantGame: unlink_as_owner;
+    UnlinkGameCenter: unlink_as_owner;
+    UnlinkGoogle: unlink_as_owner;
+    UnlinkSteam: unlink_as_owner;
 }
 
 async fn authenticate(
@@ -204,7 +204,8 @@ impl Serve for LinkExternal {
     const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(call: &Call<'_>, request: LinkExternalRequest) -> Result<Empty, ServiceError> {
-        call.services.accounts.link(call.identity()?.user, external_method(request)).await?;
+        let (method, variables) = external_method(request);
+        call.services.accounts.link_as_owner(&owner(call, variables)?, method).await?;
         Ok(Empty::default())
     }
 }
@@ -213,13 +214,21 @@ impl Serve for UnlinkExternal {
     const PRESET: RatePreset = RatePreset::Expensive;
 
     async fn serve(call: &Call<'_>, request: LinkExternalRequest) -> Result<Empty, ServiceError> {
-        call.services.accounts.unlink(call.identity()?.user, external_method(request)).await?;
+        let (method, variables) = external_method(request);
+        call.services.accounts.unlink_as_owner(&owner(call, variables)?, method).await?;
         Ok(Empty::default())
     }
 }
 
-fn external_method(request: LinkExternalRequest) -> account::SignInMethod {
-    external(&request.provider, ProviderProof::Token(request.account.unwrap_or_default().token))
+fn external_method(request: LinkExternalRequest) -> (account::SignInMethod, BTreeMap<String, String>) {
+    let AccountExternal { token, vars } = request.account.unwrap_or_default();
+    (external(&request.provider, ProviderProof::Token(token)), vars)
+}
+
+/// Returns the caller as the owner of the account, with the current password if the variables have it.
+fn owner(call: &Call<'_>, mut variables: BTreeMap<String, String>) -> Result<OwnerClaim, ServiceError> {
+    let claim = OwnerClaim::of_session(call.identity()?, call.context.address);
+    Ok(OwnerClaim { password: variables.remove(account::CURRENT_PASSWORD), ..claim })
 }
 
 fn external(provider: &str, proof: ProviderProof) -> account::SignInMethod {

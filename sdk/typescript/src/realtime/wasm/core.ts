@@ -227,5 +227,6 @@ function selectorOf(room: RoomChoice | undefined): [kind: string, name: string, 
   if (room === undefined) return ["", "", undefined];
   if ("id" in room) return ["id", room.id, undefined];
   if ("code" in room) return ["code", room.code, undefined];
+  if ("newPrivate" in room) return ["newPrivate", room.newPrivate.name, room.newPrivate.label];
   return ["type", room.type.name, room.type.label];
 }
