@@ -27,6 +27,11 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "storage_totals", sql: include_str!("../migrations/0003_storage_totals.sql") },
     Migration { version: 4, name: "outbox", sql: include_str!("../migrations/0004_outbox.sql") },
     Migration { version: 5, name: "room_creators", sql: include_str!("../migrations/0005_room_creators.sql") },
+    Migration {
+        version: 6,
+        name: "storage_totals_by_row",
+        sql: include_str!("../migrations/0006_storage_totals_by_row.sql"),
+    },
 ];
 
 /// Table of the applied migrations.

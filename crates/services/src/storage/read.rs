@@ -3,7 +3,7 @@
 use super::object::{COLUMNS, Object, ObjectId, Permission, reject_nul};
 use crate::cursor;
 use crate::error::ServiceError;
-use aether_store::{SqlValue, Transaction, values};
+use aether_store::{SqlValue, Statements, values};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -36,28 +36,27 @@ pub(super) struct Listing {
     after: PageCursor,
 }
 
-/// Reads the objects that exist and that the user may read, in the order of the ids. `None` is the server.
-pub(super) fn read(
-    transaction: &mut Transaction<'_>,
-    user: Option<Uuid>,
-    ids: &[ObjectId],
-) -> Result<Vec<Object>, ServiceError> {
-    let Some(last) = ids.last() else { return Ok(Vec::new()) };
+/// Returns the statement that reads objects by id.
+pub(super) fn search(ids: &[ObjectId]) -> Statements {
     // Padded to a power of two with the last id, so that there are few distinct statements to prepare.
     let count = ids.len().next_power_of_two();
-    let parameters = ids.iter().chain(std::iter::repeat(last)).take(count);
+    let parameters = ids.iter().chain(ids.last().into_iter().cycle()).take(count);
     let parameters: Vec<SqlValue<'_>> = parameters
         .flat_map(|id| [SqlValue::from(&id.collection), SqlValue::from(id.owner), SqlValue::from(&id.key)])
         .collect();
+    Statements::reading(select(count), &parameters)
+}
+
+/// Returns the found objects that the user may read, in the order of the ids. `None` is the server.
+pub(super) fn readable(user: Option<Uuid>, ids: &[ObjectId], found: Vec<Object>) -> Vec<Object> {
     let is_readable = |object: &Object| match user {
         None => true,
         Some(user) if user == object.id.owner => object.read >= Permission::Owner,
         Some(_) => object.read == Permission::Everyone,
     };
-    let found = transaction.rows(&select(count), &parameters, Object::from_row)?;
     let found = found.into_iter().filter(is_readable);
     let mut found: HashMap<ObjectId, Object> = found.map(|object| (object.id.clone(), object)).collect();
-    Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
+    ids.iter().filter_map(|id| found.remove(id)).collect()
 }
 
 impl Listing {
@@ -75,10 +74,11 @@ impl Listing {
         Ok(Listing { collection: collection.to_owned(), owner, user, limit: limit.into(), after })
     }
 
-    pub fn run(&self, transaction: &mut Transaction<'_>) -> Result<Page, ServiceError> {
+    /// Returns the statement that reads the page.
+    pub fn search(&self) -> Statements {
         // One object more than the limit tells if there is another page.
         let (limit, after) = (self.limit + 1, &self.after);
-        let objects = match (self.owner, self.user) {
+        match (self.owner, self.user) {
             (Some(owner), user) => {
                 let needed = match user {
                     None => Permission::Nobody,
@@ -86,20 +86,24 @@ impl Listing {
                     Some(_) => Permission::Everyone,
                 };
                 let parameters = values![&self.collection, owner, &after.key, needed.number(), limit];
-                transaction.rows(&listing(OF_OWNER), parameters, Object::from_row)?
+                Statements::reading(listing(OF_OWNER), parameters)
             }
             (None, Some(_)) => {
                 let parameters = values![&self.collection, &after.key, after.owner, limit];
-                transaction.rows(&listing(PUBLIC), parameters, Object::from_row)?
+                Statements::reading(listing(PUBLIC), parameters)
             }
             (None, None) => {
                 let parameters = values![&self.collection, after.owner, &after.key, limit];
-                transaction.rows(&listing(ALL), parameters, Object::from_row)?
+                Statements::reading(listing(ALL), parameters)
             }
-        };
-        Ok(Page::cut(objects, self.limit, |last| {
+        }
+    }
+
+    /// Returns the page of the found objects.
+    pub fn page(&self, found: Vec<Object>) -> Page {
+        Page::cut(found, self.limit, |last| {
             cursor::encode(&PageCursor { key: last.id.key.clone(), owner: last.id.owner })
-        }))
+        })
     }
 }
 
