@@ -39,8 +39,12 @@ impl Worker {
     /// Runs jobs until all handles of the store are dropped.
     pub fn run(mut self) {
         while let Some(job) = self.jobs.recv() {
-            if let Some(job) = job.start(&self.pool.metrics) {
-                self.serve(job);
+            let (mode, has_turn) = (job.mode, job.has_turn);
+            match (job.start(&self.pool.metrics), mode) {
+                (Some(job), _) => self.serve(job),
+                // It waited too long, and the next one of its number has the turn.
+                (None, Mode::WriteInOrder(number)) if has_turn => self.serve_in_order(number, None),
+                (None, _) => {}
             }
         }
         self.pool.disconnect(&mut self.connection);
@@ -48,7 +52,15 @@ impl Worker {
 
     fn serve(&mut self, job: Job) {
         let Mode::WriteInOrder(number) = job.mode else { return self.perform(job) };
-        let mut next = if job.has_turn { Some(job) } else { self.pool.enqueue_ordered(number, job) };
+        let job = if job.has_turn { Some(job) } else { self.pool.enqueue_ordered(number, job) };
+        if job.is_some() {
+            self.serve_in_order(number, job);
+        }
+    }
+
+    /// Runs the operations of a number, which has its turn, one after the other.
+    fn serve_in_order(&mut self, number: u64, first: Option<Job>) {
+        let mut next = first.or_else(|| self.next_ordered(number));
         while let Some(job) = next {
             self.perform(job);
             next = self.next_ordered(number);
