@@ -163,40 +163,25 @@ fn measure(
     let mut worst = f64::INFINITY;
     for kind in &KINDS {
         let before = runtime.block_on(counters(&server))?;
-        let measured = send_load(runtime, server.http, &setting, kind, length)?;
+        let load = |address| {
+            let load = load(address, Rc::clone(&setting), kind.make, length.measured());
+            runtime.block_on(LocalSet::new().run_until(load))
+        };
+        let measured = load(server.http)?;
         let after = runtime.block_on(counters(&server))?;
         report(kind, database, &measured, before, after);
         if let (Some(bare), Some(url)) = (kind.bare, url) {
-            let share = compare(runtime, kind, bare, url, &setting, &measured, length)?;
+            let bare = Server::bare(&bare.arguments(url, measured.answer_bytes))?;
+            let share = compare(kind, &measured, &load(bare.http)?)?;
             worst = worst.min(if measured.failures > 0 { 0.0 } else { share });
         }
     }
     Ok(worst)
 }
 
-fn send_load(
-    runtime: &tokio::runtime::Runtime,
-    address: SocketAddr,
-    setting: &Rc<Setting>,
-    kind: &Kind,
-    length: Length,
-) -> Outcome<Measured> {
-    let load = load(address, Rc::clone(setting), kind.make, length.measured());
-    runtime.block_on(LocalSet::new().run_until(load))
-}
-
-/// Runs the bare loop on the same database, with the same load. Returns the share of its rate that the server reached.
-fn compare(
-    runtime: &tokio::runtime::Runtime,
-    kind: &Kind,
-    bare: BareKind,
-    url: &str,
-    setting: &Rc<Setting>,
-    measured: &Measured,
-    length: Length,
-) -> Outcome<f64> {
-    let server = Server::bare(&bare.arguments(url, measured.answer_bytes))?;
-    let bare = send_load(runtime, server.http, setting, kind, length)?;
+/// Returns the share of the bare loop's rate that the server reached. The bare loop runs on the same database, with the same
+/// load.
+fn compare(kind: &Kind, measured: &Measured, bare: &Measured) -> Outcome<f64> {
     if bare.failures > 0 {
         return Err(format!("the bare loop failed {} requests of {}", bare.failures, kind.name).into());
     }

@@ -175,40 +175,46 @@ impl Bare {
         let (client, statements) = &self.connections[number as usize % self.connections.len()];
         let user = self.users[number as usize % self.users.len()];
         let key = format!("slot{}", number % 8);
-        let query = |index: usize, parameters: Vec<&(dyn ToSql + Sync)>| {
-            let statement = &statements[index];
-            async move { client.query(statement, &parameters).await.map(drop) }
-        };
         match self.kind {
             BareKind::Login => {
                 let device = format!("bench-device-{:06}", number as usize % ACCOUNTS);
-                query(0, vec![&device]).await
+                query(client, &statements[0], &[&device]).await
             }
             BareKind::NewAccount => {
                 let (user, name) = (Uuid::now_v7(), Uuid::new_v4().simple().to_string());
                 let device = format!("bare-{name}");
+                let account: [&(dyn ToSql + Sync); 3] = [&user, &name, &device];
+                let link: [&(dyn ToSql + Sync); 2] = [&device, &user];
                 // `join!` polls in this order, and the first poll sends the statement.
-                let (begun, account, linked, committed) = tokio::join!(
+                let (begun, created, linked, committed) = tokio::join!(
                     biased;
-                    query(0, vec![]),
-                    query(1, vec![&user, &name, &device]),
-                    query(2, vec![&device, &user]),
-                    query(3, vec![])
+                    query(client, &statements[0], &[]),
+                    query(client, &statements[1], &account),
+                    query(client, &statements[2], &link),
+                    query(client, &statements[3], &[])
                 );
-                begun.and(account).and(linked).and(committed)
+                begun.and(created).and(linked).and(committed)
             }
             BareKind::StorageWrite => {
                 let value = format!("{{\"level\":{number},\"name\":\"a save of some length\"}}");
-                query(0, vec![&key, &user, &value]).await
+                query(client, &statements[0], &[&key, &user, &value]).await
             }
-            BareKind::StorageRead => query(0, vec![&key, &user]).await,
+            BareKind::StorageRead => query(client, &statements[0], &[&key, &user]).await,
             BareKind::LeaderboardWrite => {
                 let score = (number.wrapping_mul(2_654_435_761) % 1_000_000) as i64;
-                query(0, vec![&user, &score]).await
+                query(client, &statements[0], &[&user, &score]).await
             }
-            BareKind::Account => query(0, vec![&user]).await,
+            BareKind::Account => query(client, &statements[0], &[&user]).await,
         }
     }
+}
+
+async fn query(
+    client: &Client,
+    statement: &Statement,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<(), tokio_postgres::Error> {
+    client.query(statement, parameters).await.map(drop)
 }
 
 /// Returns true if the buffer has a whole request.
