@@ -11,7 +11,7 @@ use crate::account::check_characters;
 use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError};
 use crate::storage::json::check_object;
-use aether_store::{SqlRow, Store, StoreError, Transaction, values};
+use aether_store::{SqlRow, Statements, Store, StoreError, Transaction, values};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -78,7 +78,7 @@ impl Profiles {
 
     /// Returns the profiles of a user, oldest first.
     pub async fn list(&self, user: Uuid) -> Result<Vec<Profile>, ServiceError> {
-        let profiles = self.store.read(move |transaction| read_all(transaction, user)).await?;
+        let profiles = self.store.run(search(user), |answers| answers.rows(0, read)).await?;
         if profiles.iter().any(|profile| profile.is_active) {
             return Ok(profiles);
         }
@@ -226,13 +226,14 @@ fn select(transaction: &mut Transaction<'_>, user: Uuid, id: &str) -> Result<(),
 }
 
 fn read_all(transaction: &mut Transaction<'_>, user: Uuid) -> Result<Vec<Profile>, StoreError> {
-    transaction.rows(
-        "SELECT p.id, p.name, p.data, s.profile_id IS NOT NULL, p.created_at, p.updated_at FROM profiles p \
+    transaction.answers(&search(user))?.rows(0, read)
+}
+
+fn search(user: Uuid) -> Statements {
+    let select = "SELECT p.id, p.name, p.data, s.profile_id IS NOT NULL, p.created_at, p.updated_at FROM profiles p \
          LEFT JOIN profile_selections s ON s.user_id = p.user_id AND s.profile_id = p.id \
-         WHERE p.user_id = ?1 ORDER BY p.created_at, p.id",
-        values![user],
-        read,
-    )
+         WHERE p.user_id = ?1 ORDER BY p.created_at, p.id";
+    Statements::reading(select, values![user])
 }
 
 fn read(row: &SqlRow<'_>) -> Result<Profile, StoreError> {

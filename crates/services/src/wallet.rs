@@ -7,7 +7,7 @@ use crate::clock::{WallClock, id_within};
 use crate::cursor;
 use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::storage::json;
-use aether_store::{SqlRow, Store, StoreError, Transaction, values};
+use aether_store::{SqlRow, Statements, Store, StoreError, Transaction, values};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -112,10 +112,9 @@ impl Wallets {
     /// Returns the amounts in a user's wallet.
     pub async fn amounts(&self, user: Uuid) -> Result<Amounts, ServiceError> {
         let select = "SELECT wallet FROM users WHERE id = ?1";
-        let found = self.store.read(move |transaction| {
-            transaction.row(select, values![user], |row| row.get::<String>(0)).map_err(ServiceError::from)
-        });
-        parse(&found.await?.ok_or(NO_USER)?)
+        let select = Statements::reading(select, values![user]);
+        let found = self.store.run(select, |answers| answers.row(0, |row| row.get::<String>(0))).await?;
+        parse(&found.ok_or(NO_USER)?)
     }
 
     /// Changes wallets, all or none. Several updates of the same user are applied in order. Results are in the order of
@@ -148,12 +147,9 @@ impl Wallets {
             return Err(ServiceError::invalid(format!("Limit must be between 1 and {LEDGER_LIST_MAX}.")));
         }
         let after = cursor::decode(cursor)?.unwrap_or(PageCursor { created_at: i64::MAX, id: Uuid::max() });
-        let found = self.store.read(move |transaction| {
-            // One entry more than the limit tells if there is another page.
-            let parameters = values![user, after.created_at, after.id, limit + 1];
-            Ok::<_, ServiceError>(transaction.rows(LIST, parameters, Stored::from_row)?)
-        });
-        let mut found = found.await?;
+        // One entry more than the limit tells if there is another page.
+        let list = Statements::reading(LIST, values![user, after.created_at, after.id, limit + 1]);
+        let mut found = self.store.run(list, |answers| answers.rows(0, Stored::from_row)).await?;
         let shown = usize::try_from(limit).unwrap_or(0);
         let has_more = found.len() > shown;
         found.truncate(shown);
@@ -167,10 +163,9 @@ impl Wallets {
     pub async fn annotate(&self, entry: Uuid, metadata: &str) -> Result<LedgerEntry, ServiceError> {
         let metadata = checked_metadata(metadata)?;
         let now = self.clock.now_ms();
-        let updated = self.store.write(move |transaction| {
-            Ok::<_, ServiceError>(transaction.row(ANNOTATE, values![entry, &metadata, now], Stored::from_row)?)
-        });
-        updated.await?.ok_or(ServiceError::new(GrpcCode::NotFound, "Ledger entry not found."))?.entry()
+        let annotate = Statements::writing(ANNOTATE, values![entry, &metadata, now]);
+        let updated = self.store.run(annotate, |answers| answers.row(0, Stored::from_row)).await?;
+        updated.ok_or(ServiceError::new(GrpcCode::NotFound, "Ledger entry not found."))?.entry()
     }
 
     pub(crate) fn ledger(&self, is_recorded: bool) -> Ledger {
@@ -215,11 +210,12 @@ impl Ledger {
             add(&mut amounts, &update.changes)?;
             done.push(WalletUpdated { user, previous, updated: amounts.clone() });
         }
-        transaction.execute(UPDATE, values![user, &text(&amounts), self.now])?;
+        let mut statements = Statements::writing(UPDATE, values![user, &text(&amounts), self.now]);
         for update in updates.iter().filter(|_| self.is_recorded) {
             let changes = text(&update.changes);
-            transaction.execute(INSERT, values![self.id(), user, &changes, &update.metadata, self.now])?;
+            statements = statements.and(INSERT, values![self.id(), user, &changes, &update.metadata, self.now]);
         }
+        transaction.answers(&statements)?;
         Ok(done)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::metrics::StoreMetrics;
+use crate::statement::{Answers, Statement, Statements};
 use crate::transaction::Transaction;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -22,6 +23,14 @@ pub(crate) trait Work: Send {
     /// Returns true if the operation has run and returned no error.
     fn is_ok(&self) -> bool;
 
+    /// Returns the statements, if they are known before the operation runs.
+    fn statements(&self) -> &[Statement] {
+        &[]
+    }
+
+    /// Takes the answers to the statements, in place of [`Work::run`].
+    fn accept(&mut self, _answers: Answers) {}
+
     /// Sends the result to the caller. `committed` is the result of the commit.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
@@ -32,6 +41,8 @@ pub(crate) type Action = Box<dyn FnOnce() + Send>;
 /// An operation in the queue.
 pub(crate) struct Job {
     pub mode: Mode,
+    /// True if no other job of its number runs, and none will until this one is done.
+    pub has_turn: bool,
     work: Box<dyn Work>,
     queued_at: Instant,
 }
@@ -64,6 +75,14 @@ struct Call<F, T, E> {
     answer: oneshot::Sender<Result<T, E>>,
 }
 
+/// An operation whose statements are known.
+struct StatementsCall<F, T, E> {
+    statements: Vec<Statement>,
+    answers: Option<Answers>,
+    read: F,
+    answer: oneshot::Sender<Result<T, E>>,
+}
+
 impl Job {
     /// Creates a job for an operation, and the receiver of its result.
     pub fn new<F, T, E>(mode: Mode, operation: F) -> (Job, oneshot::Receiver<Result<T, E>>)
@@ -73,8 +92,38 @@ impl Job {
         E: From<StoreError> + Send + 'static,
     {
         let (answer, outcome) = oneshot::channel();
-        let work = Box::new(Call { operation, outcome: None, answer });
-        (Job { work, mode, queued_at: Instant::now() }, outcome)
+        (Job::with(mode, Box::new(Call { operation, outcome: None, answer })), outcome)
+    }
+
+    /// Creates a job for an operation whose statements are known, and the receiver of its result.
+    pub fn of_statements<F, T, E>(statements: Statements, read: F) -> (Job, oneshot::Receiver<Result<T, E>>)
+    where
+        F: FnOnce(&Answers) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let (answer, outcome) = oneshot::channel();
+        let Statements { mode, list } = statements;
+        (Job::with(mode, Box::new(StatementsCall { statements: list, answers: None, read, answer })), outcome)
+    }
+
+    fn with(mode: Mode, work: Box<dyn Work>) -> Job {
+        Job { work, mode, has_turn: false, queued_at: Instant::now() }
+    }
+
+    /// Returns the statements, if they are known before the operation runs.
+    pub fn statements(&self) -> &[Statement] {
+        self.work.statements()
+    }
+
+    /// Returns the approximate size of the statements' parameters.
+    pub fn bytes(&self) -> usize {
+        self.statements().iter().map(Statement::bytes).sum()
+    }
+
+    /// Takes the answers to the statements, in place of [`Job::run`].
+    pub fn accept(&mut self, answers: Answers) {
+        self.work.accept(answers);
     }
 
     /// Called when a thread takes the job. Returns `None` and answers the caller if it has waited too long.
@@ -125,7 +174,10 @@ impl Job {
         if committed.is_err() || self.work.is_ok() {
             self.record_write(committed.as_ref().copied(), metrics);
         }
-        self.work.answer(committed);
+        // The function that reads the answers belongs to the caller.
+        if catch_unwind(AssertUnwindSafe(|| self.work.answer(committed))).is_err() {
+            error!("reading the answers of the database panicked");
+        }
     }
 
     fn record_write(&self, written: Result<(), &StoreError>, metrics: &StoreMetrics) {
@@ -170,6 +222,41 @@ where
             (_, Err(error)) => Err(error.into()),
             (Some(outcome), Ok(())) => outcome,
             (None, Ok(())) => Err(StoreError::Failed("the operation did not run".to_owned()).into()),
+        };
+        // The caller may be gone. The commit stays.
+        let _ = self.answer.send(outcome);
+    }
+}
+
+impl<F, T, E> Work for StatementsCall<F, T, E>
+where
+    F: FnOnce(&Answers) -> Result<T, E> + Send,
+    T: Send,
+    E: From<StoreError> + Send,
+{
+    fn run(&mut self, transaction: &mut Transaction<'_>) -> bool {
+        // The transaction records the error.
+        self.answers = transaction.answers_to(&self.statements).ok();
+        true
+    }
+
+    fn is_ok(&self) -> bool {
+        self.answers.is_some()
+    }
+
+    fn statements(&self) -> &[Statement] {
+        &self.statements
+    }
+
+    fn accept(&mut self, answers: Answers) {
+        self.answers = Some(answers);
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
+        let outcome = match (committed, self.answers) {
+            (Err(error), _) => Err(error.into()),
+            (Ok(()), Some(answers)) => (self.read)(&answers),
+            (Ok(()), None) => Err(StoreError::Failed("the operation did not run".to_owned()).into()),
         };
         // The caller may be gone. The commit stays.
         let _ = self.answer.send(outcome);

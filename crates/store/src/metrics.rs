@@ -17,6 +17,9 @@ pub(crate) struct StoreMetrics {
     pub writes: Counter,
     pub refused: Counter,
     pub retries: Counter,
+    pub forwarded: Counter,
+    pub round_trips: Counter,
+    pub statements: Counter,
     pub waiting: Gauge,
     pub connections: Gauge,
     pub batch: Histogram,
@@ -48,6 +51,21 @@ impl StoreMetrics {
             retries: registry.counter(
                 "aether_database_retries_total",
                 "Retries after a conflict with another transaction or a lost connection.",
+                &[],
+            ),
+            forwarded: registry.counter(
+                "aether_database_forwarded_total",
+                "Operations that waited for a lock on a shared connection and moved to one of their own.",
+                &[],
+            ),
+            round_trips: registry.counter(
+                "aether_database_round_trips_total",
+                "Round trips to PostgreSQL. Operations of several callers share them.",
+                &[],
+            ),
+            statements: registry.counter(
+                "aether_database_statements_total",
+                "Statements sent to PostgreSQL, including the begin and end of transactions.",
                 &[],
             ),
             waiting: registry.gauge("aether_database_queue_length", "Operations that wait for a thread.", &[]),

@@ -30,6 +30,11 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 4, name: "outbox", sql: include_str!("../migrations/0004_outbox.sql") },
     Migration { version: 5, name: "room_creators", sql: include_str!("../migrations/0005_room_creators.sql") },
     Migration { version: 6, name: "names_and_owners", sql: include_str!("../migrations/0006_names_and_owners.sql") },
+    Migration {
+        version: 7,
+        name: "storage_totals_by_row",
+        sql: include_str!("../migrations/0007_storage_totals_by_row.sql"),
+    },
 ];
 
 /// Line at which the program continues a migration.

@@ -4,6 +4,7 @@
 //! is the idempotency key, by which a receiver recognizes duplicates.
 
 use crate::error::StoreError;
+use crate::statement::Statements;
 use crate::transaction::{Dialect, Transaction};
 use crate::values;
 use uuid::Uuid;
@@ -42,6 +43,14 @@ pub fn push_from(
         VALUES (?1, ?2, ?3, ?4, ?4, 0, FALSE, ?5)";
     transaction.execute(insert, values![id, topic, payload, now, account])?;
     Ok(id)
+}
+
+/// Adds a message to statements that create a user, if they do.
+#[must_use]
+pub fn push_if_user(statements: Statements, user: Uuid, topic: &str, payload: &str, now: i64) -> Statements {
+    let insert = "INSERT INTO outbox (id, topic, payload, created_at, due_at, attempts, parked)
+        SELECT ?1, ?2, ?3, ?4, ?4, 0, FALSE FROM users WHERE id = ?5";
+    statements.and(insert, values![Uuid::now_v7(), topic, payload, now, user])
 }
 
 /// Returns the number of messages that an account caused, parked ones included. Counts up to `max`.

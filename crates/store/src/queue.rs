@@ -79,6 +79,13 @@ impl JobSender {
         self.0.filled.notify_one();
         Ok(displaced)
     }
+
+    /// Queues an operation that another queue has admitted, in the turns of the server. It is neither rejected nor
+    /// displaced, because it may have locked out others of its number.
+    pub fn forward(&self, job: Job) {
+        self.0.lock().add(None, job);
+        self.0.filled.notify_one();
+    }
 }
 
 impl JobReceiver {
@@ -108,6 +115,11 @@ impl QueueState {
             return Err(Rejected::Closed);
         }
         let displaced = if self.waiting < WAITING_MAX { None } else { Some(self.displace(account)?) };
+        self.add(account, job);
+        Ok(displaced)
+    }
+
+    fn add(&mut self, account: Option<Uuid>, job: Job) {
         match account {
             None => self.server.push_back(job),
             Some(account) => {
@@ -119,7 +131,6 @@ impl QueueState {
             }
         }
         self.waiting += 1;
-        Ok(displaced)
     }
 
     /// Removes the newest operation of the account with the most, unless `account` would then have as many itself.

@@ -1,7 +1,7 @@
 //! Rows of a query.
 
 use crate::error::StoreError;
-use rusqlite::types::ValueRef;
+use rusqlite::types::{Value, ValueRef};
 use std::error::Error;
 use tokio_postgres::types::{FromSql, Type};
 use uuid::Uuid;
@@ -14,6 +14,9 @@ pub enum SqlRow<'a> {
     /// A row of PostgreSQL.
     #[doc(hidden)]
     Postgres(&'a tokio_postgres::Row),
+    /// A copied row of SQLite.
+    #[doc(hidden)]
+    Values(&'a [Value]),
 }
 
 impl SqlRow<'_> {
@@ -23,6 +26,10 @@ impl SqlRow<'_> {
             SqlRow::Sqlite(row) => {
                 let value = row.get_ref(index).map_err(|error| unexpected(index, &error))?;
                 T::from_sqlite(value).ok_or_else(|| unexpected(index, &value.data_type()))
+            }
+            SqlRow::Values(values) => {
+                let value = values.get(index).ok_or_else(|| unexpected(index, &"no such column"))?;
+                T::from_sqlite(ValueRef::from(value)).ok_or_else(|| unexpected(index, &value.data_type()))
             }
             SqlRow::Postgres(row) => T::from_postgres(row, index).map_err(|error| unexpected(index, &error)),
         }

@@ -4,11 +4,12 @@ use crate::error::StoreError;
 use crate::job::{self, Job, Mode};
 use crate::metrics::StoreMetrics;
 use crate::migrations::{self, MigrationStatus};
-use crate::postgres::{Address, Pool, Worker};
+use crate::postgres::{Address, Lane, Pool, Worker};
 use crate::private_file;
 use crate::queue::{JobReceiver, JobSender, Rejected, job_queue};
 use crate::sqlite::{Reader, Writer, presence};
-use crate::transaction::Transaction;
+use crate::statement::{Answers, Statements};
+use crate::transaction::{Dialect, Transaction};
 use aether_metrics::Registry;
 use std::fmt::Display;
 use std::fs::{File, TryLockError};
@@ -19,6 +20,12 @@ use std::time::Duration;
 
 /// Time between two checks of the number of handles.
 const HANDLES_CHECK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Number of PostgreSQL connections that callers share to read. A second one serves while the first waits for answers.
+const READ_LANES: usize = 2;
+/// Number of PostgreSQL connections that callers share to write. With one, transactions of many callers cannot wait for each
+/// other, and the most callers share a commit.
+const WRITE_LANES: usize = 1;
 
 /// Location of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +43,8 @@ pub enum Database {
 pub struct StoreSettings {
     /// Location of the data.
     pub database: Database,
-    /// Number of connections to PostgreSQL. Each is a process on the database server.
+    /// Number of connections to PostgreSQL for operations that run alone. Three more are shared. Each is a process on the
+    /// database server.
     pub connections: usize,
     /// Number of threads that read from SQLite.
     pub readers: usize,
@@ -70,8 +78,12 @@ pub struct Store {
 struct Shared {
     reads: Option<JobSender>,
     writes: Option<JobSender>,
+    /// Queues of operations whose statements are known. The same as the others, except on PostgreSQL.
+    shared_reads: Option<JobSender>,
+    shared_writes: Option<JobSender>,
     threads: Vec<JoinHandle<()>>,
     metrics: StoreMetrics,
+    dialect: Dialect,
     /// Lock file of a SQLite database. Locked as long as it is open, so that no second server writes to the database.
     _lock: Option<File>,
 }
@@ -108,7 +120,7 @@ impl Store {
             )));
         }
         let metrics = StoreMetrics::new(registry);
-        let mut shared = Shared { reads: None, writes: None, threads: Vec::new(), metrics, _lock: None };
+        let mut shared = Shared::new(None, None, Vec::new(), metrics);
         shared.add_readers(path, settings)?;
         Ok(Store { shared: Arc::new(shared) })
     }
@@ -185,9 +197,41 @@ impl Store {
         self.submit(&self.shared.writes, Mode::WriteInOrder(number), operation).await
     }
 
+    /// Runs an operation whose statements are known before. PostgreSQL gets them in one round trip, on a connection that
+    /// callers share. They take effect together or not at all, and one caller's failure affects no other.
+    ///
+    /// `read` gets the answers after the commit, so it cannot undo it. A statement that must not take effect in some cases
+    /// has a condition that says so.
+    pub async fn run<T, E>(
+        &self,
+        statements: Statements,
+        read: impl FnOnce(&Answers) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        statements.check()?;
+        let metrics = &self.shared.metrics;
+        let (queue, operations) = match statements.mode {
+            Mode::Read | Mode::Snapshot => (&self.shared.shared_reads, &metrics.reads),
+            Mode::Write | Mode::WriteInOrder(_) => (&self.shared.shared_writes, &metrics.writes),
+        };
+        operations.inc();
+        let (job, outcome) = Job::of_statements(statements, read);
+        self.enqueue(queue, job)?;
+        outcome.await.unwrap_or_else(|_| Err(thread_ended().into()))
+    }
+
+    /// Returns the kind of database.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.shared.dialect
+    }
+
     /// Returns `Ok` if the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.read(|transaction| transaction.row("SELECT 1", &[], |_| Ok(())).map(|_| ())).await
+        self.run(Statements::reading("SELECT 1", &[]), |_| Ok(())).await
     }
 
     /// Returns `Ok` if the database accepts writes. It writes only if the last write failed, for example because the disk
@@ -244,8 +288,13 @@ impl Store {
         E: From<StoreError> + Send + 'static,
     {
         let (job, outcome) = Job::new(mode, operation);
+        self.enqueue(queue, job)?;
+        outcome.await.unwrap_or_else(|_| Err(thread_ended().into()))
+    }
+
+    fn enqueue(&self, queue: &Option<JobSender>, job: Job) -> Result<(), StoreError> {
         let Some(queue) = queue else {
-            return Err(StoreError::Refused("The database was opened for reading only.".to_owned()).into());
+            return Err(StoreError::Refused("The database was opened for reading only.".to_owned()));
         };
         self.shared.metrics.waiting.inc();
         match queue.try_send(job) {
@@ -254,14 +303,13 @@ impl Store {
             Err(rejected) => {
                 self.shared.metrics.waiting.dec();
                 self.shared.metrics.refused.inc();
-                let why = match rejected {
-                    Rejected::Full => job::QUEUE_FULL,
-                    Rejected::Closed => "its thread has ended",
-                };
-                return Err(StoreError::Unavailable(why.to_owned()).into());
+                return Err(match rejected {
+                    Rejected::Full => StoreError::Unavailable(job::QUEUE_FULL.to_owned()),
+                    Rejected::Closed => thread_ended(),
+                });
             }
         }
-        outcome.await.unwrap_or_else(|_| Err(StoreError::Unavailable("its thread has ended".to_owned()).into()))
+        Ok(())
     }
 }
 
@@ -273,7 +321,9 @@ impl Shared {
         let writer = Writer::open(path, settings.operation_time_max, jobs, metrics.clone())?;
         let threads = vec![spawn("store-writer", move || writer.run())?];
         metrics.connections.inc();
-        Ok(Shared { reads: Some(writes.clone()), writes: Some(writes), threads, metrics, _lock: lock })
+        let mut shared = Shared::new(Some(writes.clone()), Some(writes), threads, metrics);
+        shared._lock = lock;
+        Ok(shared)
     }
 
     /// Starts reading threads, which take over the reads from the writing thread.
@@ -285,6 +335,7 @@ impl Shared {
             self.threads.push(spawn("store-reader", move || reader.run())?);
             self.metrics.connections.inc();
         }
+        self.shared_reads = Some(reads.clone());
         self.reads = Some(reads);
         Ok(())
     }
@@ -292,24 +343,49 @@ impl Shared {
     fn postgres(url: &str, settings: &StoreSettings, metrics: StoreMetrics) -> Result<Shared, StoreError> {
         let pool = Pool::new(Address::parse(url)?, settings.operation_time_max, metrics.clone());
         let (jobs, queue) = job_queue();
-        let threads = (0..settings.connections.max(1)).map(|_| {
-            let worker = Worker::new(Arc::clone(&pool), JobReceiver::clone(&queue))?;
-            spawn("store-postgres", move || worker.run())
-        });
-        let threads = threads.collect::<Result<_, _>>()?;
-        Ok(Shared { reads: Some(jobs.clone()), writes: Some(jobs), threads, metrics, _lock: None })
+        let mut threads = Vec::new();
+        for _ in 0..settings.connections.max(1) {
+            let worker = Worker::new(Arc::clone(&pool), queue.clone())?;
+            threads.push(spawn("store-postgres", move || worker.run())?);
+        }
+        let mut share = |connections| {
+            let (shared_jobs, queue) = job_queue();
+            for _ in 0..connections {
+                let lane = Lane::new(Arc::clone(&pool), queue.clone(), jobs.clone())?;
+                threads.push(spawn("store-shared", move || lane.run())?);
+            }
+            Ok::<_, StoreError>(shared_jobs)
+        };
+        let (shared_reads, shared_writes) = (share(READ_LANES)?, share(WRITE_LANES)?);
+        let mut shared = Shared::new(Some(jobs.clone()), Some(jobs), threads, metrics);
+        (shared.shared_reads, shared.shared_writes) = (Some(shared_reads), Some(shared_writes));
+        shared.dialect = Dialect::Postgres;
+        Ok(shared)
+    }
+
+    fn new(
+        reads: Option<JobSender>,
+        writes: Option<JobSender>,
+        threads: Vec<JoinHandle<()>>,
+        metrics: StoreMetrics,
+    ) -> Shared {
+        let (shared_reads, shared_writes) = (reads.clone(), writes.clone());
+        Shared { reads, writes, shared_reads, shared_writes, threads, metrics, dialect: Dialect::Sqlite, _lock: None }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.reads = None;
-        self.writes = None;
+        (self.reads, self.writes, self.shared_reads, self.shared_writes) = (None, None, None, None);
         for thread in self.threads.drain(..) {
             // The result of a thread that panicked does not matter here.
             let _ = thread.join();
         }
     }
+}
+
+fn thread_ended() -> StoreError {
+    StoreError::Unavailable("its thread has ended".to_owned())
 }
 
 /// Locks the database file for this process.

@@ -5,6 +5,7 @@ use crate::job::Action;
 use crate::postgres::PostgresTransaction;
 use crate::row::SqlRow;
 use crate::sqlite::SqliteTransaction;
+use crate::statement::{Answers, Statement, Statements};
 use crate::value::SqlValue;
 
 /// Kind of database, for the few statements that differ.
@@ -115,6 +116,20 @@ impl<'a> Transaction<'a> {
         self.record(outcome)
     }
 
+    /// Executes statements in order, and returns their answers. PostgreSQL gets them in one round trip.
+    pub fn answers(&mut self, statements: &Statements) -> Result<Answers, StoreError> {
+        statements.check()?;
+        self.answers_to(&statements.list)
+    }
+
+    pub(crate) fn answers_to(&mut self, statements: &[Statement]) -> Result<Answers, StoreError> {
+        let answers = match &mut self.inner {
+            Inner::Sqlite(transaction) => statements.iter().map(|statement| transaction.answer(statement)).collect(),
+            Inner::Postgres(transaction) => transaction.answers(statements),
+        };
+        self.record(answers).map(Answers)
+    }
+
     /// Adds an action that runs after the commit and before the caller gets its result. Without a commit it never runs. It
     /// blocks a thread of the store, so it must be fast. See [`Store::write_in_order`](crate::Store::write_in_order) for the
     /// order of actions.
@@ -165,7 +180,7 @@ impl<'a> Transaction<'a> {
 }
 
 /// Rejects values that one of the databases cannot store, so that both behave the same.
-fn check(parameters: &[SqlValue<'_>]) -> Result<(), StoreError> {
+pub(crate) fn check(parameters: &[SqlValue<'_>]) -> Result<(), StoreError> {
     for value in parameters {
         match value {
             SqlValue::Text(text) if text.contains('\0') => {

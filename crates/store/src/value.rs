@@ -32,6 +32,54 @@ macro_rules! values {
     ($($value:expr),* $(,)?) => { &[$($crate::SqlValue::from($value)),*] };
 }
 
+/// A parameter that owns its content.
+#[derive(Clone)]
+pub(crate) enum OwnedValue {
+    Text(String),
+    Bytes(Vec<u8>),
+    /// Any other value.
+    Plain(SqlValue<'static>),
+}
+
+impl OwnedValue {
+    pub fn borrow(&self) -> SqlValue<'_> {
+        match self {
+            OwnedValue::Text(text) => SqlValue::Text(text),
+            OwnedValue::Bytes(bytes) => SqlValue::Bytes(bytes),
+            OwnedValue::Plain(value) => *value,
+        }
+    }
+
+    /// Returns the approximate size.
+    pub fn bytes(&self) -> usize {
+        match self {
+            OwnedValue::Text(text) => text.len(),
+            OwnedValue::Bytes(bytes) => bytes.len(),
+            OwnedValue::Plain(_) => 16,
+        }
+    }
+}
+
+impl From<&SqlValue<'_>> for OwnedValue {
+    fn from(value: &SqlValue<'_>) -> OwnedValue {
+        match *value {
+            SqlValue::Text(text) => OwnedValue::Text(text.to_owned()),
+            SqlValue::Bytes(bytes) => OwnedValue::Bytes(bytes.to_owned()),
+            SqlValue::Null => OwnedValue::Plain(SqlValue::Null),
+            SqlValue::Boolean(value) => OwnedValue::Plain(SqlValue::Boolean(value)),
+            SqlValue::Integer(value) => OwnedValue::Plain(SqlValue::Integer(value)),
+            SqlValue::Real(value) => OwnedValue::Plain(SqlValue::Real(value)),
+            SqlValue::Uuid(value) => OwnedValue::Plain(SqlValue::Uuid(value)),
+        }
+    }
+}
+
+impl fmt::Debug for OwnedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.borrow().fmt(f)
+    }
+}
+
 macro_rules! from {
     ($($type:ty => |$value:ident| $made:expr;)+) => {$(
         impl<'a> From<$type> for SqlValue<'a> {

@@ -210,7 +210,8 @@ section! {
         /// `postgres://user:password@host/name`, `sqlite:<file>`, or `memory`, which is lost when the process ends. Default:
         /// SQLite in the file `aether.db` of the data folder.
         url: Option<Secret> = None;
-        /// Size of the PostgreSQL connection pool. Each connection is a process on the database server.
+        /// Number of PostgreSQL connections for operations of several steps. Three more are shared by all others. Each
+        /// connection is a process on the database server.
         connections: usize = 16, within 1..=1000;
         /// Number of threads that read from SQLite. One more thread writes.
         readers: usize = 2, within 1..=64;

@@ -2,7 +2,7 @@
 
 use super::{fields, provider};
 use crate::error::{GrpcCode, ServiceError};
-use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
+use aether_store::{SqlRow, SqlValue, Statements, StoreError, Transaction, values};
 use uuid::Uuid;
 
 /// Identity that a user signs in with, with a valid format.
@@ -65,8 +65,8 @@ impl LoginIdentity {
         }
     }
 
-    /// Finds the account with one statement, including what sign-in needs.
-    pub fn find(&self, transaction: &mut Transaction<'_>) -> Result<Option<FoundAccount>, StoreError> {
+    /// Returns the statement that finds the account, including what sign-in needs.
+    pub fn search(&self) -> Statements {
         const BY_DEVICE: &str = "SELECT u.id, u.username, u.disabled_at, u.password
             FROM user_devices d JOIN users u ON u.id = d.user_id WHERE d.id = ?1";
         const BY_IDENTITY: &str = "SELECT u.id, u.username, u.disabled_at, u.password
@@ -75,14 +75,19 @@ impl LoginIdentity {
         const BY_EMAIL: &str = "SELECT id, username, disabled_at, password FROM users WHERE email = ?1";
         const BY_USERNAME: &str = "SELECT id, username, disabled_at, password FROM users WHERE username = ?1";
         match self {
-            LoginIdentity::Device(id) => transaction.row(BY_DEVICE, values![id], found),
-            LoginIdentity::Custom(id) => transaction.row(BY_CUSTOM_ID, values![id], found),
-            LoginIdentity::Email(email) => transaction.row(BY_EMAIL, values![email], found),
-            LoginIdentity::Username(username) => transaction.row(BY_USERNAME, values![username], found),
+            LoginIdentity::Device(id) => Statements::reading(BY_DEVICE, values![id]),
+            LoginIdentity::Custom(id) => Statements::reading(BY_CUSTOM_ID, values![id]),
+            LoginIdentity::Email(email) => Statements::reading(BY_EMAIL, values![email]),
+            LoginIdentity::Username(username) => Statements::reading(BY_USERNAME, values![username]),
             LoginIdentity::External { provider, subject } => {
-                transaction.row(BY_IDENTITY, values![provider, subject], found)
+                Statements::reading(BY_IDENTITY, values![provider, subject])
             }
         }
+    }
+
+    /// Finds the account within a larger transaction.
+    pub fn find(&self, transaction: &mut Transaction<'_>) -> Result<Option<FoundAccount>, StoreError> {
+        transaction.answers(&self.search())?.row(0, found)
     }
 
     /// Links the identity to an account. Returns false if it belongs to another one. An identity in the user's own row
@@ -165,7 +170,7 @@ impl LoginIdentity {
     }
 }
 
-fn found(row: &SqlRow<'_>) -> Result<FoundAccount, StoreError> {
+pub(super) fn found(row: &SqlRow<'_>) -> Result<FoundAccount, StoreError> {
     Ok(FoundAccount {
         user: row.get(0)?,
         username: row.get(1)?,

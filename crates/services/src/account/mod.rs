@@ -33,7 +33,7 @@ use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError};
 use crate::session::Revocations;
 use crate::session::tokens::VALID_SECONDS_MAX;
-use aether_store::{Dialect, Store, Transaction};
+use aether_store::{Dialect, Store};
 use lockout::Lockout;
 use password::Passwords;
 use provider::Provider;
@@ -118,8 +118,8 @@ impl Accounts {
 /// Returns the locking clause for a `SELECT` of users that must exist until the operation commits, because it writes
 /// rows that no foreign key ties to them. On PostgreSQL an account cannot be erased until then, and one that is being
 /// erased is waited for and then not found. SQLite has one writer and needs no lock.
-pub(crate) fn for_presence(transaction: &Transaction<'_>) -> &'static str {
-    match transaction.dialect() {
+pub(crate) fn for_presence(dialect: Dialect) -> &'static str {
+    match dialect {
         Dialect::Sqlite => "",
         // The weakest lock that an erasure waits for. Updates of the user's row do not wait for it.
         Dialect::Postgres => " FOR KEY SHARE",

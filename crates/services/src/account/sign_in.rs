@@ -1,14 +1,14 @@
 //! Sign-in: finds the account of an identity, or creates it.
 
 use super::lockout::{ACCOUNT_LOCKED, Admission, Attempt};
-use super::login_identity::{FoundAccount, LoginIdentity};
+use super::login_identity::{FoundAccount, LoginIdentity, found};
 use super::provider::{ExternalIdentity, ProviderProof};
 use super::{Accounts, BANNED, NOT_FOUND, USERNAME_TAKEN, fields};
 use crate::clock::new_id;
 use crate::error::{GrpcCode, ServiceError};
 use aether_limits::network_of;
 use aether_names::NameKeys;
-use aether_store::{StoreError, Transaction, outbox, values};
+use aether_store::{Statements, StoreError, outbox, values};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::net::IpAddr;
@@ -69,14 +69,6 @@ pub struct SignedIn {
     pub username: String,
     /// True if the account was just created.
     pub created: bool,
-}
-
-/// Reason why an account was not created.
-enum NotCreated {
-    /// Another request created an account for the identity.
-    IdentityTaken,
-    NameTaken,
-    Failed(ServiceError),
 }
 
 /// Account to create.
@@ -254,36 +246,27 @@ impl Accounts {
         let Attempt { account, address, .. } = *attempt;
         let Some(network) = address.map(network_of) else { return Ok(false) };
         let select = "SELECT address FROM sessions WHERE user_id = ?1 ORDER BY created_at DESC LIMIT ?2";
-        let operation = move |transaction: &mut Transaction<'_>| {
-            let known = transaction.rows(select, values![account, KNOWN_SESSIONS], |row| row.get::<String>(0))?;
-            Ok(known.iter().filter_map(|address| address.parse().ok()).any(|address| network_of(address) == network))
-        };
-        self.store.read(operation).await
+        let select = Statements::reading(select, values![account, KNOWN_SESSIONS]);
+        let known = self.store.run(select, |answers| answers.rows(0, |row| row.get::<String>(0))).await?;
+        Ok(known.iter().filter_map(|address| address.parse().ok()).any(|address| network_of(address) == network))
     }
 
     pub(super) async fn find(&self, identity: &LoginIdentity) -> Result<Option<FoundAccount>, ServiceError> {
-        let identity = identity.clone();
-        self.store.read(move |transaction| Ok(identity.find(transaction)?)).await
+        self.store.run(identity.search(), |answers| Ok(answers.row(0, found)?)).await
     }
 
     /// Creates an account. Returns `None` if another request was faster and the lookup has to be repeated.
     async fn create(&self, new: NewAccount, name_was_chosen: bool) -> Result<Option<SignedIn>, ServiceError> {
         let (now, announce) = (self.clock.now_ms(), self.settings.announce);
         let user = new_id(now);
-        let username = new.username.clone();
-        let created = self.store.write(move |transaction| insert(transaction, user, &new, now, announce)).await;
+        let created = self.store.run(insert(user, &new, now, announce), |answers| Ok(answers.changed(0) > 0)).await;
         match created {
-            Ok(()) => Ok(Some(SignedIn { user, username, created: true })),
-            Err(NotCreated::NameTaken) if name_was_chosen => Err(USERNAME_TAKEN),
-            Err(NotCreated::NameTaken | NotCreated::IdentityTaken) => Ok(None),
-            Err(NotCreated::Failed(error)) => Err(error),
+            Ok(true) => Ok(Some(SignedIn { user, username: new.username, created: true })),
+            // A duplicate request finds the same account, which is not a taken name.
+            Ok(false) if name_was_chosen && self.find(&new.identity).await?.is_none() => Err(USERNAME_TAKEN),
+            Ok(false) | Err(StoreError::Duplicate(_)) => Ok(None),
+            Err(error) => Err(error.into()),
         }
-    }
-}
-
-impl From<StoreError> for NotCreated {
-    fn from(error: StoreError) -> NotCreated {
-        NotCreated::Failed(error.into())
     }
 }
 
@@ -301,41 +284,53 @@ fn username_or_generated(chosen: &Option<String>) -> Result<String, ServiceError
     Ok(chosen.clone().unwrap_or_else(fields::generated_username))
 }
 
-fn insert(
-    transaction: &mut Transaction<'_>,
-    user: Uuid,
-    new: &NewAccount,
-    now: i64,
-    announce: bool,
-) -> Result<(), NotCreated> {
+/// Returns the statements that create an account. The first changes nothing if the username or the identity is taken, and
+/// then the others neither. If two requests create the same account at once, one fails as a duplicate.
+fn insert(user: Uuid, new: &NewAccount, now: i64, announce: bool) -> Statements {
     let (custom_id, email) = match &new.identity {
         LoginIdentity::Custom(id) => (Some(id), None),
         LoginIdentity::Email(email) => (None, Some(email)),
         _ => (None, None),
     };
-    let insert = "INSERT INTO users
-            (id, username, display_name, email, password, custom_id, created_at, updated_at, username_skeleton,
-             username_folded)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9) ON CONFLICT DO NOTHING";
     let NameKeys { skeleton, folded } = NameKeys::of(&new.username);
-    let parameters =
-        values![user, &new.username, &new.display_name, email, &new.password, custom_id, now, &skeleton, &folded,];
-    if transaction.execute(insert, parameters)? == 0 {
-        // A duplicate request finds the same account, which is not a taken name.
-        return Err(match new.identity.find(transaction)? {
-            Some(_) => NotCreated::IdentityTaken,
-            None => NotCreated::NameTaken,
-        });
+    let mut parameters =
+        values![user, &new.username, &new.display_name, email, &new.password, custom_id, now, &skeleton, &folded]
+            .to_vec();
+    let is_free = match &new.identity {
+        LoginIdentity::Device(id) => {
+            parameters.push(id.into());
+            "NOT EXISTS (SELECT 1 FROM user_devices WHERE id = ?10)"
+        }
+        LoginIdentity::External { provider, subject } => {
+            parameters.extend_from_slice(values![provider, subject]);
+            "NOT EXISTS (SELECT 1 FROM user_identities WHERE provider = ?10 AND subject = ?11)"
+        }
+        _ => "TRUE",
+    };
+    let insert = format!(
+        "INSERT INTO users
+                (id, username, display_name, email, password, custom_id, created_at, updated_at, username_skeleton,
+                 username_folded)
+            SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9 WHERE {is_free} ON CONFLICT DO NOTHING"
+    );
+    let account = Statements::writing(insert, &parameters);
+    let account = match &new.identity {
+        LoginIdentity::Device(id) => account.and(
+            "INSERT INTO user_devices (id, user_id, created_at) SELECT ?1, id, ?3 FROM users WHERE id = ?2",
+            values![id, user, now],
+        ),
+        LoginIdentity::External { provider, subject } => account.and(
+            "INSERT INTO user_identities (provider, subject, user_id, created_at)
+                SELECT ?1, ?2, id, ?4 FROM users WHERE id = ?3",
+            values![provider, subject, user, now],
+        ),
+        _ => account,
+    };
+    if !announce {
+        return account;
     }
-    let has_own_row = matches!(new.identity, LoginIdentity::Device(_) | LoginIdentity::External { .. });
-    if has_own_row && !new.identity.attach(transaction, user, None, now)? {
-        return Err(NotCreated::IdentityTaken);
-    }
-    if announce {
-        let payload = json!({ "user_id": user, "username": new.username, "method": new.method });
-        outbox::push(transaction, "account.created", &payload.to_string(), now)?;
-    }
-    Ok(())
+    let payload = json!({ "user_id": user, "username": new.username, "method": new.method });
+    outbox::push_if_user(account, user, "account.created", &payload.to_string(), now)
 }
 
 /// Returns the id under which failures of a missing account are counted.

@@ -4,7 +4,7 @@ use super::{Accounts, NOT_FOUND, USERNAME_TAKEN, Update};
 use crate::error::{GrpcCode, ServiceError};
 use crate::session::tokens::Role;
 use aether_names::NameKeys;
-use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
+use aether_store::{SqlRow, SqlValue, Statements, StoreError, Transaction, values};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -85,17 +85,13 @@ impl Accounts {
     /// Returns several accounts. Missing ones are omitted.
     pub async fn accounts(&self, users: Vec<Uuid>) -> Result<Vec<Account>, ServiceError> {
         check_count(users.len())?;
-        let operation = move |transaction: &mut Transaction<'_>| {
-            let ids: Vec<SqlValue<'_>> = users.iter().map(SqlValue::from).collect();
-            let select = format!("SELECT {USER_COLUMNS}, {ACCOUNT_COLUMNS} FROM users u WHERE u.id IN ");
-            let mut accounts = Vec::new();
-            each_of(transaction, &select, "", ids, |row| {
-                accounts.push(read_account(row)?);
-                Ok(())
-            })?;
-            Ok(accounts)
-        };
-        self.store.read(operation).await
+        if users.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut ids: Vec<SqlValue<'_>> = users.iter().map(SqlValue::from).collect();
+        let select = format!("SELECT {USER_COLUMNS}, {ACCOUNT_COLUMNS} FROM users u WHERE u.id IN ");
+        let select = with_list(&select, "", &mut ids);
+        self.store.run(Statements::reading(select, &ids), |answers| Ok(answers.rows(0, read_account)?)).await
     }
 
     /// Returns users by id, username and Facebook id. Duplicates and missing users are omitted.
@@ -139,8 +135,16 @@ impl Accounts {
     pub async fn update(&self, user: Uuid, update: Update) -> Result<(), ServiceError> {
         update.check()?;
         let now = self.clock.now_ms();
-        let outcome = self.store.write(move |transaction| apply(transaction, user, &update, now)).await;
-        outcome.map_err(name_taken)
+        if update.username.is_some() {
+            // A taken name fails, which costs the callers of a shared connection another attempt.
+            let outcome = self.store.write(move |transaction| apply(transaction, user, &update, now)).await;
+            return outcome.map_err(name_taken);
+        }
+        let updated = self.store.run(change(user, &update, now), |answers| Ok::<_, ServiceError>(answers.changed(0)));
+        match updated.await? {
+            0 => Err(NOT_FOUND),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -152,6 +156,14 @@ pub(crate) fn apply(
     update: &Update,
     now: i64,
 ) -> Result<(), ServiceError> {
+    match transaction.answers(&change(user, update, now))?.changed(0) {
+        0 => Err(NOT_FOUND),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the statement that changes the data of a user.
+fn change(user: Uuid, update: &Update, now: i64) -> Statements {
     let statement = "UPDATE users SET username = coalesce(?2, username), display_name = coalesce(?3, display_name),
             avatar_url = coalesce(?4, avatar_url), lang_tag = coalesce(?5, lang_tag),
             location = coalesce(?6, location), timezone = coalesce(?7, timezone),
@@ -174,7 +186,7 @@ pub(crate) fn apply(
         keys.as_ref().map(|keys| &keys.skeleton),
         keys.as_ref().map(|keys| &keys.folded),
     ];
-    if transaction.execute(statement, parameters)? == 0 { Err(NOT_FOUND) } else { Ok(()) }
+    Statements::writing(statement, parameters)
 }
 
 /// Converts a duplicate error to the message for a taken username.
@@ -197,16 +209,26 @@ fn each_of<'a>(
     mut keys: Vec<SqlValue<'a>>,
     read: impl FnMut(&SqlRow<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let Some(last) = keys.last().copied() else { return Ok(()) };
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let statement = with_list(statement, end, &mut keys);
+    transaction.for_each_row(&statement, &keys, read)
+}
+
+/// Returns a statement with a list of keys, which is padded with its last key.
+fn with_list(statement: &str, end: &str, keys: &mut Vec<SqlValue<'_>>) -> String {
     let length = LIST_LENGTHS.into_iter().find(|length| *length >= keys.len()).unwrap_or(keys.len());
-    keys.resize(length, last);
+    if let Some(last) = keys.last().copied() {
+        keys.resize(length, last);
+    }
     let mut statement = format!("{statement}(?1");
     for number in 2..=length {
         let _ = write!(statement, ", ?{number}");
     }
     statement.push(')');
     statement.push_str(end);
-    transaction.for_each_row(&statement, &keys, read)
+    statement
 }
 
 fn read_user(row: &SqlRow<'_>) -> Result<User, StoreError> {

@@ -31,6 +31,11 @@ impl Pending {
         Pending { periods: Arc::clone(periods), uncertain: Some(uncertain) }
     }
 
+    /// Ends a change that did not take place.
+    pub fn cancel(mut self) {
+        self.uncertain = None;
+    }
+
     /// Applies the commit: the new score, or `None` for a deleted record. Returns the new rank.
     pub fn settle(mut self, score: Option<Score>) -> Option<u64> {
         let UncertainRecord { board, expiry, owner } = self.uncertain.take()?;

@@ -1,7 +1,7 @@
 //! Records and their database columns.
 
 use aether_ranks::Score;
-use aether_store::{SqlRow, SqlValue, StoreError, Transaction};
+use aether_store::{SqlRow, SqlValue, Statements, StoreError, Transaction};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use uuid::Uuid;
@@ -64,7 +64,19 @@ pub(super) fn records_of(
     expiry: i64,
     owners: &[Uuid],
 ) -> Result<HashMap<Uuid, Record>, StoreError> {
-    let Some(last) = owners.last() else { return Ok(HashMap::new()) };
+    if owners.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let records = transaction.answers(&search(board_id, expiry, owners))?.rows(0, Record::read)?;
+    Ok(records.into_iter().map(|record| (record.owner, record)).collect())
+}
+
+/// Returns the statement that reads the record of one owner in one period.
+pub(super) fn search_one(board_id: &str, expiry: i64, owner: Uuid) -> Statements {
+    search(board_id, expiry, &[owner])
+}
+
+fn search(board_id: &str, expiry: i64, owners: &[Uuid]) -> Statements {
     // Statements are cached by their text. Padding to a power of two with the last owner leaves only a dozen.
     let count = owners.len().next_power_of_two();
     let mut sql = String::from(concat!(
@@ -79,9 +91,8 @@ pub(super) fn records_of(
     let mut parameters = Vec::with_capacity(count + 2);
     parameters.extend([SqlValue::from(board_id), SqlValue::from(expiry)]);
     parameters.extend(owners.iter().map(SqlValue::from));
-    parameters.resize(count + 2, SqlValue::from(last));
-    let records = transaction.rows(&sql, &parameters, Record::read)?;
-    Ok(records.into_iter().map(|record| (record.owner, record)).collect())
+    parameters.extend(owners.last().into_iter().cycle().take(count - owners.len()).map(SqlValue::from));
+    Statements::reading(sql, &parameters)
 }
 
 /// Reads the record of one owner in one period.

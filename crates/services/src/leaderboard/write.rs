@@ -7,12 +7,12 @@ use super::board::{Board, Operator, check_object};
 use super::pending::{Pending, UncertainRecord};
 use super::period::Period;
 use super::periods::Periods;
-use super::record::{Record, read_one, record_columns};
+use super::record::{Record, read_one, record_columns, search_one};
 use super::{BOARD_NOT_FOUND, Leaderboards};
 use crate::caller::Caller;
 use crate::error::{GrpcCode, ServiceError, TOKEN_REQUIRED};
 use aether_ranks::{RankOrder, Score};
-use aether_store::{SqlValue, StoreError, Transaction, values};
+use aether_store::{SqlValue, Statements, StoreError, Transaction, values};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,6 +80,9 @@ impl Leaderboards {
         }
         let upsert = Arc::new(upsert);
         let done = Arc::clone(&upsert);
+        if let Some(record) = self.try_upsert(&upsert).await? {
+            return Ok(record);
+        }
         let written = self.store.write_in_order(turn(upsert.write.owner), move |transaction| upsert.run(transaction));
         let mut record = written.await.map_err(|error| done.explain(error))?;
         record.rank = done.rank.load(Ordering::Relaxed);
@@ -144,6 +147,22 @@ impl Leaderboards {
         turn(owner)
     }
 
+    /// Writes with one statement. Returns `None` if it changed nothing, whose reason has to be found.
+    async fn try_upsert(&self, upsert: &Arc<Upsert>) -> Result<Option<Record>, ServiceError> {
+        let pending = Pending::new(&upsert.periods, upsert.record_key());
+        let statement = upsert.statement().in_order(turn(upsert.write.owner));
+        let written = self.store.run(statement, move |answers| {
+            let record = answers.row(0, Record::read)?;
+            let Some(record) = record else {
+                pending.cancel();
+                return Ok(None);
+            };
+            let rank = pending.settle(Some(record.score)).unwrap_or(0);
+            Ok(Some(Record { rank, ..record }))
+        });
+        written.await.map_err(|error| upsert.explain(error))
+    }
+
     /// Returns the current record if the ranking shows that the write changes nothing. Such a write never reaches the
     /// database.
     async fn unchanged_record(&self, upsert: &Upsert) -> Result<Option<Record>, ServiceError> {
@@ -152,8 +171,9 @@ impl Leaderboards {
         if upsert.action != Action::Best || upsert.board.is_better(upsert.write.score, ranked.score) {
             return Ok(None);
         }
-        let (board, expiry) = (Arc::clone(&upsert.board), upsert.expiry);
-        let read = self.store.read(move |transaction| read_one(transaction, &board.definition.id, expiry, owner));
+        let (board, expiry) = (&upsert.board, upsert.expiry);
+        let search = search_one(&board.definition.id, expiry, owner);
+        let read = self.store.run(search, |answers| Ok::<_, StoreError>(answers.row(0, Record::read)?));
         // A concurrent write may have changed it; then the database decides which is better.
         let record = read.await?.filter(|record: &Record| record.score == ranked.score);
         Ok(record.map(|record| Record { rank: ranked.rank, ..record }))
@@ -212,8 +232,12 @@ const ADD: &str = upsert!(
 );
 
 impl Upsert {
-    fn run(self: &Arc<Self>, transaction: &mut Transaction<'_>) -> Result<Record, ServiceError> {
-        let Upsert { board, expiry, now_ms, write, .. } = &**self;
+    fn record_key(&self) -> UncertainRecord {
+        UncertainRecord { board: Arc::clone(&self.board), expiry: self.expiry, owner: self.write.owner }
+    }
+
+    fn statement(&self) -> Statements {
+        let Upsert { board, expiry, now_ms, write, .. } = self;
         let RecordWrite { owner, username, score, metadata, .. } = write;
         let mut parameters: Vec<SqlValue<'_>> = Vec::with_capacity(12);
         parameters.extend_from_slice(values![&board.definition.id, *expiry, owner, username]);
@@ -229,11 +253,15 @@ impl Upsert {
                 ADD
             }
         };
-        let Some(record) = transaction.row(statement, &parameters, Record::read)? else {
+        Statements::writing(statement, &parameters)
+    }
+
+    fn run(self: &Arc<Self>, transaction: &mut Transaction<'_>) -> Result<Record, ServiceError> {
+        let Some(record) = transaction.answers(&self.statement())?.row(0, Record::read)? else {
             return self.unchanged(transaction);
         };
-        let uncertain = UncertainRecord { board: Arc::clone(board), expiry: *expiry, owner: *owner };
-        let (upsert, score, pending) = (Arc::clone(self), record.score, Pending::new(&self.periods, uncertain));
+        let pending = Pending::new(&self.periods, self.record_key());
+        let (upsert, score) = (Arc::clone(self), record.score);
         transaction.after_commit(move || {
             let rank = pending.settle(Some(score));
             upsert.rank.store(rank.unwrap_or(0), Ordering::Relaxed);

@@ -42,7 +42,7 @@ impl PageCursor {
 
 /// Rejects a missing user. Locks an existing one, so that it cannot be erased before the purchase is stored.
 pub(super) fn check_user(transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
-    let select = format!("SELECT 1 FROM users WHERE id = ?1{}", for_presence(transaction));
+    let select = format!("SELECT 1 FROM users WHERE id = ?1{}", for_presence(transaction.dialect()));
     transaction.row(&select, values![user], |_| Ok(()))?.ok_or(NO_USER)
 }
 

@@ -182,7 +182,7 @@ fn users_with_account(transaction: &mut Transaction<'_>, batch: &[VisitEvent]) -
         .collect();
     users.sort_unstable();
     users.dedup();
-    let select = format!("SELECT id FROM users WHERE id = ?1{}", for_presence(transaction));
+    let select = format!("SELECT id FROM users WHERE id = ?1{}", for_presence(transaction.dialect()));
     let mut present = HashSet::new();
     for user in users {
         if transaction.row(&select, values![user], |_| Ok(()))?.is_some() {

@@ -232,7 +232,7 @@ fn write(transaction: &mut Transaction<'_>, pending: &Pending) -> Result<(), Ser
 fn users_with_account(transaction: &mut Transaction<'_>, batch: &[&Start]) -> Result<HashSet<Uuid>, StoreError> {
     let users: Vec<SqlValue<'_>> = padded(batch).map(|start| start.user.into()).collect();
     let placeholders: Vec<String> = (1..=users.len()).map(|number| format!("?{number}")).collect();
-    let (placeholders, lock) = (placeholders.join(", "), for_presence(transaction));
+    let (placeholders, lock) = (placeholders.join(", "), for_presence(transaction.dialect()));
     let select = format!("SELECT id FROM users WHERE id IN ({placeholders}) ORDER BY id{lock}");
     let mut found = HashSet::new();
     transaction.for_each_row(&select, &users, |row| {

@@ -320,7 +320,7 @@ fn end_session(
 ) -> Result<(), StoreError> {
     // Waits for an erasure in progress; the next statement then sees it. A user without an account may have sessions
     // too, and they end like all others.
-    let wait = format!("SELECT 1 FROM users WHERE id = ?1{}", for_presence(transaction));
+    let wait = format!("SELECT 1 FROM users WHERE id = ?1{}", for_presence(transaction.dialect()));
     transaction.row(&wait, values![user], |_| Ok(()))?;
     let upsert = "INSERT INTO sessions
             (id, user_id, state, created_at, refreshed_at, last_seen_at, expires_at, revoked_at, reason)

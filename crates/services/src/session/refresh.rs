@@ -9,7 +9,7 @@ use super::{Sessions, TokenPair, check_variables, end_session, identity_of};
 use crate::account::for_presence;
 use crate::caller::UserIdentity;
 use crate::error::{GrpcCode, ServiceError};
-use aether_store::{Transaction, values};
+use aether_store::{Statements, Transaction, values};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tracing::warn;
@@ -51,10 +51,42 @@ impl Sessions {
         }
     }
 
+    /// Renews a session with one statement. Returns the username, or `None` if nothing was renewed.
+    async fn try_renew(
+        &self,
+        identity: &UserIdentity,
+        generation: u64,
+        now: i64,
+        expires_at: i64,
+    ) -> Result<Option<String>, ServiceError> {
+        let next = i64::try_from(generation).unwrap_or(i64::MAX).saturating_add(1);
+        let lock = for_presence(self.store.dialect());
+        // The row of the user is locked until the commit, so that the account cannot be erased meanwhile.
+        let upsert = format!(
+            "INSERT INTO sessions
+                (id, user_id, state, generation, created_at, refreshed_at, last_seen_at, expires_at)
+            SELECT ?1, ?2, 'authenticated', ?3, ?4, ?4, ?4, ?5
+            WHERE EXISTS (SELECT 1 FROM users WHERE id = ?2 AND disabled_at IS NULL{lock})
+            ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, refreshed_at = excluded.refreshed_at,
+                last_seen_at = excluded.last_seen_at, expires_at = excluded.expires_at
+            WHERE sessions.generation = excluded.generation - 1 AND sessions.revoked_at IS NULL
+            RETURNING (SELECT username FROM users WHERE id = ?2)"
+        );
+        let parameters = values![identity.session, identity.user, next, now, expires_at];
+        let renewed = self
+            .store
+            .run(Statements::writing(upsert, parameters), |answers| answers.row(0, |row| row.get::<String>(0)));
+        Ok(renewed.await?)
+    }
+
     async fn renew(&self, identity: Arc<UserIdentity>, generation: u64) -> Result<Outcome, ServiceError> {
         let now = self.clock.now_ms();
         let expires_at = now + i64::from(self.settings.refresh_seconds) * 1_000;
         let again_until_ms = i64::from(self.settings.refresh_again_seconds) * 1_000;
+        if let Some(username) = self.try_renew(&identity, generation, now, expires_at).await? {
+            return Ok(Outcome::Renewed { username, generation: generation.saturating_add(1) });
+        }
+        // Banned, erased, revoked, or used before: finds out which.
         let revocations = Arc::clone(&self.revocations);
         let operation = move |transaction: &mut Transaction<'_>| {
             let username = username(transaction, &identity)?;
@@ -86,7 +118,8 @@ impl Sessions {
 /// Returns the current username, unless the user is banned. Locks the account until the session is written, so that it
 /// cannot be erased.
 fn username(transaction: &mut Transaction<'_>, identity: &UserIdentity) -> Result<String, ServiceError> {
-    let select = format!("SELECT username, disabled_at FROM users WHERE id = ?1{}", for_presence(transaction));
+    let select =
+        format!("SELECT username, disabled_at FROM users WHERE id = ?1{}", for_presence(transaction.dialect()));
     let found = transaction
         .row(&select, values![identity.user], |row| Ok((row.get::<String>(0)?, row.get::<Option<i64>>(1)?)))?;
     match found {

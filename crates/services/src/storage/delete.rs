@@ -3,12 +3,12 @@
 use super::object::{ObjectId, Permission};
 use super::write::{Condition, ObjectStatement, find, object_statement};
 use crate::error::{GrpcCode, ServiceError};
-use aether_store::{Transaction, values};
+use aether_store::{Dialect, Statements, Transaction, values};
 use uuid::Uuid;
 
 const VERSION_FAILED: ServiceError =
     ServiceError::new(GrpcCode::InvalidArgument, "Storage delete rejected - version check failed.");
-const DENIED: ServiceError =
+pub(super) const DENIED: ServiceError =
     ServiceError::new(GrpcCode::PermissionDenied, "Storage delete rejected - permission denied.");
 
 /// Deletion of an object. A missing object is not an error, unless a version is expected.
@@ -42,18 +42,27 @@ impl Checked {
         &self.0.id
     }
 
-    /// Deletes the object for a user, or for the server if `None`.
-    pub(crate) fn apply(&self, transaction: &mut Transaction<'_>, user: Option<Uuid>) -> Result<(), ServiceError> {
+    /// Returns the statement that deletes the object for a user, or for the server if `None`. It deletes nothing if that is
+    /// not allowed. `None` if it never is.
+    pub(crate) fn statement(&self, user: Option<Uuid>, dialect: Dialect) -> Option<Statements> {
         let Delete { id, version } = &self.0;
         if user.is_some_and(|user| user != id.owner) {
-            return Err(DENIED);
+            return None;
         }
-        let needed = if user.is_some() { Permission::Owner } else { Permission::Nobody };
         let (any, expected) = (version.is_none(), version.as_deref().unwrap_or(""));
+        let needed = needed_permission(user);
         let parameters = values![&id.collection, &id.key, id.owner, needed.number(), any, expected, id.owner.is_nil()];
-        if transaction.execute(DELETE.of(transaction), parameters)? > 0 {
-            return Ok(());
-        }
+        Some(Statements::writing(DELETE.of(dialect), parameters))
+    }
+
+    /// Returns the error if the object was not deleted because that is not allowed.
+    pub(crate) fn check_absence(
+        &self,
+        transaction: &mut Transaction<'_>,
+        user: Option<Uuid>,
+    ) -> Result<(), ServiceError> {
+        let Delete { id, version } = &self.0;
+        let needed = needed_permission(user);
         match find(transaction, id)? {
             Some(found) if found.write < needed => Err(DENIED),
             _ if version.is_some() => Err(VERSION_FAILED),
@@ -61,6 +70,10 @@ impl Checked {
             _ => Ok(()),
         }
     }
+}
+
+fn needed_permission(user: Option<Uuid>) -> Permission {
+    if user.is_some() { Permission::Owner } else { Permission::Nobody }
 }
 
 const DELETE: ObjectStatement = object_statement!(

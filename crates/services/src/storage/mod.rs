@@ -27,8 +27,8 @@ pub(crate) use write::Checked as CheckedWrite;
 use crate::caller::Caller;
 use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError, TOKEN_REQUIRED};
-use aether_store::{Store, Transaction};
-use read::Listing;
+use aether_store::{Statements, Store, StoreError, Transaction};
+use read::{Listing, readable};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -95,6 +95,13 @@ impl Storage {
         let now = self.clock.now_ms();
         let changes = writes.into_iter().map(|write| Ok(Change::Write(write.check()?)));
         let changes = changes.collect::<Result<Vec<_>, ServiceError>>()?;
+        if let [Change::Write(write)] = changes.as_slice()
+            && let Some(statement) = write.statement(author, now, self.store.dialect())
+            && let Some(created_at) = self.store.run(statement, |answers| answers.row(0, |row| row.get(0))).await?
+        {
+            return Ok(vec![write.ack(created_at, now)]);
+        }
+        // Several writes, or a rejected one, whose reason has to be found.
         self.store.write(move |transaction| apply(transaction, author, &changes, now)).await
     }
 
@@ -110,6 +117,12 @@ impl Storage {
         let now = self.clock.now_ms();
         let changes = deletes.into_iter().map(|delete| Ok(Change::Delete(delete.check()?)));
         let changes = changes.collect::<Result<Vec<_>, ServiceError>>()?;
+        if let [Change::Delete(delete)] = changes.as_slice()
+            && let Some(statement) = delete.statement(author.user, self.store.dialect())
+            && self.store.run(statement, |answers| Ok::<_, StoreError>(answers.changed(0))).await? > 0
+        {
+            return Ok(());
+        }
         self.store.write(move |transaction| apply(transaction, author, &changes, now)).await?;
         Ok(())
     }
@@ -122,7 +135,8 @@ impl Storage {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        self.store.read(move |transaction| read::read(transaction, user, &ids)).await
+        let search = read::search(&ids);
+        self.store.run(search, move |answers| Ok(readable(user, &ids, answers.rows(0, Object::from_row)?))).await
     }
 
     /// Lists the objects of a collection, of one owner or of all.
@@ -138,7 +152,8 @@ impl Storage {
         cursor: &str,
     ) -> Result<Page, ServiceError> {
         let listing = Listing::check(collection, owner, user_of(caller)?, limit, cursor)?;
-        self.store.read(move |transaction| listing.run(transaction)).await
+        let search = listing.search();
+        self.store.run(search, move |answers| Ok(listing.page(answers.rows(0, Object::from_row)?))).await
     }
 
     /// Finds objects of a collection by their contents.
@@ -179,11 +194,24 @@ pub(crate) fn apply(
     let mut order: Vec<usize> = (0..changes.len()).collect();
     // Owners first, because their rows are locked too, each before the owner's objects, in the order of their ids.
     order.sort_by_key(|&index| (changes[index].id().owner, changes[index].id()));
+    let dialect = transaction.dialect();
+    let statements = order.iter().map(|&index| match &changes[index] {
+        Change::Write(write) => {
+            write.statement(Author { user, ..Author::default() }, now, dialect).ok_or(write::DENIED)
+        }
+        Change::Delete(delete) => delete.statement(user, dialect).ok_or(delete::DENIED),
+    });
+    let statements = statements.collect::<Result<Vec<_>, _>>()?;
+    let answers = transaction.answers(&Statements::all(statements))?;
     let mut acks = Vec::with_capacity(changes.len());
-    for index in order {
+    for (number, index) in order.into_iter().enumerate() {
         match &changes[index] {
-            Change::Write(write) => acks.push((index, write.apply(transaction, user, now)?)),
-            Change::Delete(delete) => delete.apply(transaction, user)?,
+            Change::Write(write) => match answers.row(number, |row| row.get(0))? {
+                Some(created_at) => acks.push((index, write.ack(created_at, now))),
+                None => return Err(write.rejection_reason(transaction, user)?),
+            },
+            Change::Delete(delete) if answers.changed(number) == 0 => delete.check_absence(transaction, user)?,
+            Change::Delete(_) => {}
         }
     }
     // The row of the user is locked if one of the objects is theirs, so no concurrent write goes uncounted.

@@ -3,7 +3,7 @@
 use super::object::{COLUMNS, Object, ObjectId, Permission, VALUE_BYTES_MAX, reject_nul};
 use crate::cursor;
 use crate::error::ServiceError;
-use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
+use aether_store::{SqlRow, SqlValue, Statements, StoreError, values};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -41,42 +41,68 @@ pub(super) struct Listing {
     after: PageCursor,
 }
 
-/// Reads the objects that exist and that the user may read, in the order of the ids. `None` is the server.
-pub(super) fn read(
-    transaction: &mut Transaction<'_>,
-    user: Option<Uuid>,
-    ids: &[ObjectId],
-) -> Result<Vec<Object>, ServiceError> {
-    let Some(last) = ids.last() else { return Ok(Vec::new()) };
-    // Padded to a power of two with the last id, so that there are few distinct statements to prepare.
-    let count = ids.len().next_power_of_two();
-    let parameters = ids.iter().chain(std::iter::repeat(last)).take(count);
-    let parameters: Vec<SqlValue<'_>> = parameters
-        .flat_map(|id| [SqlValue::from(&id.collection), SqlValue::from(id.owner), SqlValue::from(&id.key)])
-        .collect();
-    let is_readable = |owner: Uuid, read: Permission| match user {
+/// Returns the statement that reads objects by id.
+pub(super) fn search(ids: &[ObjectId]) -> Statements {
+    by_ids(COLUMNS, ids)
+}
+
+/// Returns the statement that reads the sizes of objects, if a user could read more of them than fit into one answer. The
+/// server reads for itself, and knows what it has stored.
+pub(super) fn size_search(user: Option<Uuid>, ids: &[ObjectId]) -> Option<Statements> {
+    (user.is_some() && ids.len() > OBJECTS_UNCHECKED_MAX).then(|| by_ids(SIZE_COLUMNS, ids))
+}
+
+/// Rejects objects that are too large together. `sizes` are the rows of [`size_search`].
+pub(super) fn check_sizes(user: Option<Uuid>, sizes: &[ObjectSize]) -> Result<(), ServiceError> {
+    let readable = sizes.iter().filter(|size| is_readable(user, size.owner, size.read));
+    let bytes: i64 = readable.map(|size| size.bytes).sum();
+    if bytes > VALUES_BYTES_MAX as i64 {
+        let message = format!(
+            "The objects have {bytes} bytes together; at most {VALUES_BYTES_MAX} can be read at once. Read fewer."
+        );
+        return Err(ServiceError::invalid(message));
+    }
+    Ok(())
+}
+
+/// Returns the found objects that the user may read, in the order of the ids. `None` is the server.
+pub(super) fn readable(user: Option<Uuid>, ids: &[ObjectId], found: Vec<Object>) -> Vec<Object> {
+    let found = found.into_iter().filter(|object| is_readable(user, object.id.owner, object.read));
+    let mut found: HashMap<ObjectId, Object> = found.map(|object| (object.id.clone(), object)).collect();
+    ids.iter().filter_map(|id| found.remove(id)).collect()
+}
+
+/// Size of an object, and who may read it.
+pub(super) struct ObjectSize {
+    bytes: i64,
+    owner: Uuid,
+    read: Permission,
+}
+
+impl ObjectSize {
+    /// Reads [`SIZE_COLUMNS`].
+    pub fn from_row(row: &SqlRow<'_>) -> Result<ObjectSize, StoreError> {
+        let read = Permission::from_number(row.get(2)?).unwrap_or(Permission::Nobody);
+        Ok(ObjectSize { bytes: row.get(0)?, owner: row.get(1)?, read })
+    }
+}
+
+fn is_readable(user: Option<Uuid>, owner: Uuid, read: Permission) -> bool {
+    match user {
         None => true,
         Some(user) if user == owner => read >= Permission::Owner,
         Some(_) => read == Permission::Everyone,
-    };
-    // The server reads for itself, and knows what it has stored.
-    if user.is_some() && ids.len() > OBJECTS_UNCHECKED_MAX {
-        let sizes = transaction.rows(&select(SIZE_COLUMNS, count), &parameters, |row| {
-            let read = Permission::from_number(row.get(2)?).unwrap_or(Permission::Nobody);
-            Ok((row.get::<i64>(0)?, is_readable(row.get(1)?, read)))
-        })?;
-        let bytes: i64 = sizes.iter().filter(|(_, is_readable)| *is_readable).map(|(bytes, _)| bytes).sum();
-        if bytes > VALUES_BYTES_MAX as i64 {
-            let message = format!(
-                "The objects have {bytes} bytes together; at most {VALUES_BYTES_MAX} can be read at once. Read fewer."
-            );
-            return Err(ServiceError::invalid(message));
-        }
     }
-    let found = transaction.rows(&select(COLUMNS, count), &parameters, Object::from_row)?;
-    let found = found.into_iter().filter(|object| is_readable(object.id.owner, object.read));
-    let mut found: HashMap<ObjectId, Object> = found.map(|object| (object.id.clone(), object)).collect();
-    Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
+}
+
+fn by_ids(columns: &str, ids: &[ObjectId]) -> Statements {
+    // Padded to a power of two with the last id, so that there are few distinct statements to prepare.
+    let count = ids.len().next_power_of_two();
+    let parameters = ids.iter().chain(ids.last().into_iter().cycle()).take(count);
+    let parameters: Vec<SqlValue<'_>> = parameters
+        .flat_map(|id| [SqlValue::from(&id.collection), SqlValue::from(id.owner), SqlValue::from(&id.key)])
+        .collect();
+    Statements::reading(select(columns, count), &parameters)
 }
 
 impl Listing {
@@ -94,27 +120,31 @@ impl Listing {
         Ok(Listing { collection: collection.to_owned(), owner, user, limit: limit.into(), after })
     }
 
-    pub fn run(&self, transaction: &mut Transaction<'_>) -> Result<Page, ServiceError> {
-        let mut limit = self.limit;
-        // A long page of large objects ends early.
-        if self.user.is_some() && limit > OBJECTS_UNCHECKED_MAX as i64 {
-            let sizes = self.rows(transaction, SIZE_COLUMNS, limit, |row| row.get::<i64>(0))?;
-            limit = limit.min(count_fitting(&sizes));
-        }
-        // One object more than the limit tells if there is another page.
-        let objects = self.rows(transaction, COLUMNS, limit + 1, Object::from_row)?;
-        Ok(Page::cut(objects, limit, |last| {
-            cursor::encode(&PageCursor { key: last.id.key.clone(), owner: last.id.owner })
-        }))
+    /// Returns the statement that reads the sizes of the objects, if a long page of large objects may have to end early.
+    pub fn size_search(&self) -> Option<Statements> {
+        let is_checked = self.user.is_some() && self.limit > OBJECTS_UNCHECKED_MAX as i64;
+        is_checked.then(|| self.rows(SIZE_COLUMNS, self.limit))
     }
 
-    fn rows<T>(
-        &self,
-        transaction: &mut Transaction<'_>,
-        columns: &str,
-        limit: i64,
-        read: impl FnMut(&SqlRow<'_>) -> Result<T, StoreError>,
-    ) -> Result<Vec<T>, StoreError> {
+    /// Ends the page before it becomes too large. `sizes` are the rows of [`Listing::size_search`].
+    pub fn shorten(&mut self, sizes: &[ObjectSize]) {
+        self.limit = self.limit.min(count_fitting(sizes));
+    }
+
+    /// Returns the statement that reads the page.
+    pub fn search(&self) -> Statements {
+        // One object more than the limit tells if there is another page.
+        self.rows(COLUMNS, self.limit + 1)
+    }
+
+    /// Returns the page of the found objects.
+    pub fn page(&self, found: Vec<Object>) -> Page {
+        Page::cut(found, self.limit, |last| {
+            cursor::encode(&PageCursor { key: last.id.key.clone(), owner: last.id.owner })
+        })
+    }
+
+    fn rows(&self, columns: &str, limit: i64) -> Statements {
         let after = &self.after;
         match (self.owner, self.user) {
             (Some(owner), user) => {
@@ -124,25 +154,25 @@ impl Listing {
                     Some(_) => Permission::Everyone,
                 };
                 let parameters = values![&self.collection, owner, &after.key, needed.number(), limit];
-                transaction.rows(&listing(columns, OF_OWNER), parameters, read)
+                Statements::reading(listing(columns, OF_OWNER), parameters)
             }
             (None, Some(_)) => {
                 let parameters = values![&self.collection, &after.key, after.owner, limit];
-                transaction.rows(&listing(columns, PUBLIC), parameters, read)
+                Statements::reading(listing(columns, PUBLIC), parameters)
             }
             (None, None) => {
                 let parameters = values![&self.collection, after.owner, &after.key, limit];
-                transaction.rows(&listing(columns, ALL), parameters, read)
+                Statements::reading(listing(columns, ALL), parameters)
             }
         }
     }
 }
 
 /// Returns how many of the first objects fit into a page, at least one.
-fn count_fitting(sizes: &[i64]) -> i64 {
+fn count_fitting(sizes: &[ObjectSize]) -> i64 {
     let mut bytes = 0;
-    let fits = |size: &&i64| {
-        bytes += **size;
+    let fits = |size: &&ObjectSize| {
+        bytes += size.bytes;
         bytes <= VALUES_BYTES_MAX as i64
     };
     (sizes.iter().take_while(fits).count() as i64).max(1)

@@ -1,9 +1,10 @@
-//! Writes objects, with permissions and versions, by one statement each.
+//! Writes objects, with permissions, versions and quotas, by one statement each.
 
+use super::Author;
 use super::json;
 use super::object::{Object, ObjectId, Permission, VALUE_BYTES_MAX, reject_nul, version_of};
 use crate::error::{GrpcCode, ServiceError};
-use aether_store::{Dialect, Transaction, values};
+use aether_store::{Dialect, SqlValue, Statements, Transaction, values};
 use uuid::Uuid;
 
 /// Maximum bytes of an expected version. Versions of this server have 32.
@@ -124,77 +125,56 @@ impl Checked {
         &self.write.id
     }
 
-    /// Writes the object for a user, or for the server if `None`.
-    pub(crate) fn apply(
-        &self,
-        transaction: &mut Transaction<'_>,
-        user: Option<Uuid>,
-        now: i64,
-    ) -> Result<Ack, ServiceError> {
-        let created_at = match user {
-            Some(user) if user != self.write.id.owner => self.write_foreign(transaction, now)?,
-            _ => self.write_own(transaction, user, now)?,
-        };
-        let Write { id, .. } = &self.write;
-        Ok(Ack { id: id.clone(), version: self.version.clone(), created_at, updated_at: now })
+    /// Returns the acknowledgement of the write.
+    pub(crate) fn ack(&self, created_at: i64, now: i64) -> Ack {
+        Ack { id: self.write.id.clone(), version: self.version.clone(), created_at, updated_at: now }
     }
 
-    fn write_own(&self, transaction: &mut Transaction<'_>, user: Option<Uuid>, now: i64) -> Result<i64, ServiceError> {
-        let Write { id, value, condition, read, write } = &self.write;
-        let needed = if user.is_some() { Permission::Owner } else { Permission::Nobody };
-        let (read, write) = (read.number(), write.number());
-        let version = &self.version;
-        let created_at = |row: &aether_store::SqlRow<'_>| row.get::<i64>(0);
-        let written = match condition {
-            Condition::Always => {
-                let parameters = values![
-                    &id.collection,
-                    &id.key,
-                    id.owner,
-                    value,
-                    version,
-                    read,
-                    write,
-                    now,
-                    id.owner.is_nil(),
-                    needed.number()
-                ];
-                transaction.row(UPSERT.of(transaction), parameters, created_at)?
-            }
-            Condition::Absent => {
-                let parameters =
-                    values![&id.collection, &id.key, id.owner, value, version, read, write, now, id.owner.is_nil()];
-                transaction.row(CREATE.of(transaction), parameters, created_at)?
-            }
-            Condition::Version(expected) => {
-                let parameters = values![
-                    &id.collection,
-                    &id.key,
-                    id.owner,
-                    value,
-                    version,
-                    read,
-                    write,
-                    now,
-                    expected,
-                    needed.number(),
-                    id.owner.is_nil()
-                ];
-                transaction.row(REPLACE.of(transaction), parameters, created_at)?
-            }
-        };
-        match written {
-            Some(created_at) => Ok(created_at),
-            None => Err(self.rejection_reason(transaction, needed)?),
+    /// Returns the statement that writes the object for an author and returns its creation time. It writes nothing if that
+    /// is not allowed. `None` if it never is.
+    pub(crate) fn statement(&self, author: Author, now: i64, dialect: Dialect) -> Option<Statements> {
+        match author.user {
+            Some(user) if user != self.write.id.owner => self.foreign_statement(now, dialect),
+            _ => Some(self.own_statement(author, now, dialect)),
         }
     }
 
+    fn own_statement(&self, author: Author, now: i64, dialect: Dialect) -> Statements {
+        let Write { id, value, condition, read, write } = &self.write;
+        let needed = if author.user.is_some() { Permission::Owner } else { Permission::Nobody }.number();
+        let is_server = id.owner.is_nil();
+        let mut parameters: Vec<SqlValue<'_>> = Vec::with_capacity(13);
+        parameters.extend_from_slice(values![&id.collection, &id.key, id.owner, value, &self.version]);
+        parameters.extend_from_slice(values![read.number(), write.number(), now]);
+        let statement = match condition {
+            Condition::Always => {
+                parameters.extend_from_slice(values![is_server, needed]);
+                UPSERT
+            }
+            Condition::Absent => {
+                parameters.extend_from_slice(values![is_server]);
+                CREATE
+            }
+            Condition::Version(expected) => {
+                parameters.extend_from_slice(values![expected, needed, is_server]);
+                REPLACE
+            }
+        };
+        let sql = statement.of(dialect);
+        if author.user.is_none() || !author.quota.is_set() {
+            return Statements::writing(sql, &parameters);
+        }
+        let limited = sql.replace("/* quota */", &author.quota.condition(parameters.len()));
+        parameters.extend(author.quota.parameters());
+        Statements::writing(limited, &parameters)
+    }
+
     /// Users other than the owner may only change the value of an existing object that is open to everyone.
-    fn write_foreign(&self, transaction: &mut Transaction<'_>, now: i64) -> Result<i64, ServiceError> {
+    fn foreign_statement(&self, now: i64, dialect: Dialect) -> Option<Statements> {
         let Write { id, value, condition, .. } = &self.write;
         let expected = match condition {
             Condition::Always => None,
-            Condition::Absent => return Err(DENIED),
+            Condition::Absent => return None,
             Condition::Version(expected) => Some(expected.as_str()),
         };
         let parameters = values![
@@ -208,20 +188,21 @@ impl Checked {
             expected.unwrap_or(""),
             id.owner.is_nil()
         ];
-        let written = transaction.row(CHANGE_VALUE.of(transaction), parameters, |row| row.get::<i64>(0))?;
-        match written {
-            Some(created_at) => Ok(created_at),
-            None => Err(self.rejection_reason(transaction, Permission::Everyone)?),
-        }
+        Some(Statements::writing(CHANGE_VALUE.of(dialect), parameters))
     }
 
-    /// Returns the reason why nothing was written.
-    fn rejection_reason(
+    /// Returns the reason why nothing was written for a user, or for the server if `None`.
+    pub(crate) fn rejection_reason(
         &self,
         transaction: &mut Transaction<'_>,
-        needed: Permission,
+        user: Option<Uuid>,
     ) -> Result<ServiceError, ServiceError> {
         let Write { id, condition, .. } = &self.write;
+        let needed = match user {
+            Some(user) if user != id.owner => Permission::Everyone,
+            Some(_) => Permission::Owner,
+            None => Permission::Nobody,
+        };
         if let Some(found) = find(transaction, id)? {
             let error = if *condition != Condition::Absent && found.write < needed { DENIED } else { VERSION_FAILED };
             return Ok(error);
@@ -254,8 +235,8 @@ pub(super) struct ObjectStatement {
 }
 
 impl ObjectStatement {
-    pub(super) fn of(&self, transaction: &Transaction<'_>) -> &'static str {
-        match transaction.dialect() {
+    pub(super) fn of(&self, dialect: Dialect) -> &'static str {
+        match dialect {
             Dialect::Sqlite => self.sqlite,
             Dialect::Postgres => self.postgres,
         }
@@ -277,7 +258,7 @@ macro_rules! insert_statement {
         object_statement!(
             "INSERT INTO storage_objects (collection, key, user_id, value, version, permission_read, permission_write, \
              created_at, updated_at) \
-             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8 WHERE ?9 OR",
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8 WHERE (?9 OR",
             $on_conflict
         )
     };
@@ -285,20 +266,20 @@ macro_rules! insert_statement {
 
 /// Inserts, or overwrites if the caller has permission.
 const UPSERT: ObjectStatement = insert_statement!(
-    " ON CONFLICT (collection, user_id, key) \
+    ") /* quota */ ON CONFLICT (collection, user_id, key) \
      DO UPDATE SET value = excluded.value, version = excluded.version, permission_read = excluded.permission_read, \
      permission_write = excluded.permission_write, updated_at = excluded.updated_at \
      WHERE storage_objects.permission_write >= ?10 RETURNING created_at"
 );
 
 const CREATE: ObjectStatement =
-    insert_statement!(" ON CONFLICT (collection, user_id, key) DO NOTHING RETURNING created_at");
+    insert_statement!(") /* quota */ ON CONFLICT (collection, user_id, key) DO NOTHING RETURNING created_at");
 
 const REPLACE: ObjectStatement = object_statement!(
     "UPDATE storage_objects SET
         value = ?4, version = ?5, permission_read = ?6, permission_write = ?7, updated_at = ?8
     WHERE collection = ?1 AND key = ?2 AND user_id = ?3 AND version = ?9 AND permission_write >= ?10 AND (?11 OR",
-    ") RETURNING created_at"
+    ") /* quota */ RETURNING created_at"
 );
 
 const CHANGE_VALUE: ObjectStatement = object_statement!(

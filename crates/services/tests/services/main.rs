@@ -7,6 +7,7 @@ mod http_client;
 mod objects;
 mod purchase;
 mod rooms;
+mod round_trips;
 mod sessions;
 mod storage;
 mod wallet;

@@ -1,16 +1,19 @@
-//! PostgreSQL: several threads, each with a connection, and a transaction for each operation.
+//! PostgreSQL: threads that each drive a connection, so a statement needs no thread switch.
 //!
-//! A thread drives its connection itself, so a statement needs no thread switch. Reads run without a transaction. `BEGIN`
-//! is sent together with the first statement.
+//! A [`Lane`] runs operations whose statements are known before, of many callers at once. A [`Worker`] runs one operation at
+//! a time, which may decide after each answer. It reads without a transaction, and sends `BEGIN` with the first statement.
 
 mod address;
 mod connection;
+mod lane;
+mod pipeline;
 mod pool;
 mod tls;
 mod transaction;
 mod worker;
 
 pub(crate) use address::Address;
+pub(crate) use lane::Lane;
 pub(crate) use pool::Pool;
 pub(crate) use transaction::PostgresTransaction;
 pub(crate) use worker::Worker;
@@ -49,6 +52,16 @@ fn to_store_error(error: &Error) -> StoreError {
 fn is_retryable(error: &Error) -> bool {
     let retryable = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
     error.code().is_some_and(|code| retryable.contains(code))
+}
+
+/// Returns true if a statement or a lock took too long for its connection.
+fn is_timeout(error: &Error) -> bool {
+    error.code().is_some_and(|code| [SqlState::QUERY_CANCELED, SqlState::LOCK_NOT_AVAILABLE].contains(code))
+}
+
+/// Returns true if the statement was rejected because an earlier one of its transaction failed.
+fn is_in_failed_transaction(error: &Error) -> bool {
+    error.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
 }
 
 /// Returns the columns of a duplicate key. PostgreSQL reports them as `Key (user_id, provider)=(…)`.

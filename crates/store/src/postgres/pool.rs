@@ -1,6 +1,7 @@
 //! State shared by the threads.
 
 use super::address::Address;
+use super::connection::PostgresConnection;
 use crate::error::StoreError;
 use crate::job::Job;
 use crate::metrics::StoreMetrics;
@@ -38,7 +39,9 @@ impl Pool {
     }
 
     /// Returns the job if no other job of its number runs. Otherwise queues it without occupying a thread.
-    pub(super) fn enqueue_ordered(&self, number: u64, job: Job) -> Option<Job> {
+    pub(super) fn enqueue_ordered(&self, number: u64, mut job: Job) -> Option<Job> {
+        // It has its turn when it leaves the queue of its number.
+        job.has_turn = true;
         let mut ordered = lock(&self.ordered);
         let full = ordered.waiting >= WAITING_MAX;
         let Some(queue) = ordered.queues.get_mut(&number) else {
@@ -67,6 +70,13 @@ impl Pool {
             None => drop(ordered.queues.remove(&number)),
         }
         next
+    }
+
+    /// Closes a connection, if there is one.
+    pub(super) fn disconnect(&self, connection: &mut Option<PostgresConnection>) {
+        if connection.take().is_some() {
+            self.metrics.connections.dec();
+        }
     }
 
     /// Fails if an attempt to connect has just failed.

@@ -1,15 +1,17 @@
 //! A transaction on a PostgreSQL connection.
 
 use super::connection::{PostgresConnection, StatementError, wait};
+use super::pipeline::{self, Step};
 use super::{is_retryable, to_store_error};
 use crate::error::StoreError;
 use crate::job::Mode;
 use crate::row::SqlRow;
+use crate::statement::Answer;
 use crate::value::SqlValue;
 use futures_util::future::join;
 use futures_util::{StreamExt, pin_mut};
 use std::future::Future;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{RowStream, Statement};
@@ -17,6 +19,9 @@ use tokio_postgres::{RowStream, Statement};
 /// Removes the time limits of the transaction. Waiting for a lock is still limited.
 const NO_LIMITS: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'; \
     SET LOCAL idle_in_transaction_session_timeout = 0";
+
+/// Time limit for preparing a statement of an operation without time limits.
+const UNLIMITED: Duration = Duration::from_secs(60);
 
 /// State of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +74,29 @@ impl<'a> PostgresTransaction<'a> {
         outcome.map_err(|error| self.handle_error(error))
     }
 
+    /// Executes statements in one flush, and collects their rows.
+    pub fn answers(&mut self, statements: &[crate::statement::Statement]) -> Result<Vec<Answer>, StoreError> {
+        let mut steps = Vec::with_capacity(statements.len() + 1);
+        let begin = match self.state {
+            TransactionState::Pending(begin) => Some(begin),
+            TransactionState::NotUsed | TransactionState::Open => None,
+        };
+        if let Some(begin) = begin {
+            steps.push(Step { statement: self.prepare(begin)?, parameters: &[] });
+        }
+        for one in statements {
+            steps.push(Step { statement: self.prepare(&one.sql)?, parameters: &one.parameters });
+        }
+        if begin.is_some() {
+            self.state = TransactionState::Open;
+        }
+        let deadline = self.deadline.unwrap_or_else(|| Instant::now() + UNLIMITED);
+        let outcomes = pipeline::send(self.runtime, self.connection, deadline, &steps);
+        let answers = outcomes.into_iter().collect::<Result<Vec<_>, _>>();
+        let answers = answers.map_err(|failed| self.handle_error(failed.error))?;
+        Ok(answers.into_iter().skip(usize::from(begin.is_some())).collect())
+    }
+
     pub fn for_each_row(
         &mut self,
         sql: &str,
@@ -94,9 +122,11 @@ impl<'a> PostgresTransaction<'a> {
         self.check_deadline()?;
         if let TransactionState::Pending(begin) = self.state {
             self.state = TransactionState::Open;
+            self.connection.count_round_trip(1);
             let outcome = wait(self.runtime, self.deadline, self.connection.client.batch_execute(begin));
             outcome.map_err(|error| self.handle_error(error))?;
         }
+        self.connection.count_round_trip(1);
         let outcome = wait(self.runtime, self.deadline, self.connection.client.batch_execute(sql));
         outcome.map_err(|error| self.handle_error(error))
     }
@@ -117,6 +147,7 @@ impl<'a> PostgresTransaction<'a> {
         let parameters = parameters.iter().map(|value| value as &(dyn ToSql + Sync));
         let client = &self.connection.client;
         let query = client.query_raw(statement, parameters);
+        self.connection.count_round_trip(if matches!(self.state, TransactionState::Pending(_)) { 2 } else { 1 });
         let outcome = match self.state {
             TransactionState::Pending(begin) => {
                 self.state = TransactionState::Open;
@@ -130,13 +161,8 @@ impl<'a> PostgresTransaction<'a> {
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, StoreError> {
         self.check_deadline()?;
-        if let Some(statement) = self.connection.cached_statement(sql) {
-            return Ok(statement);
-        }
-        let prepared = wait(self.runtime, self.deadline, self.connection.client.prepare(&with_dollar_parameters(sql)));
-        let statement = prepared.map_err(|error| self.handle_error(error))?;
-        self.connection.cache_statement(sql, statement.clone());
-        Ok(statement)
+        let deadline = self.deadline.unwrap_or_else(|| Instant::now() + UNLIMITED);
+        self.connection.prepare(self.runtime, deadline, sql).map_err(|error| self.handle_error(error))
     }
 
     fn check_deadline(&self) -> Result<(), StoreError> {
@@ -167,25 +193,4 @@ async fn in_order<A: Future, B: Future>(first: A, second: B) -> (A::Output, B::O
 
 fn timed_out() -> StoreError {
     StoreError::Unavailable("the operation took too long".to_owned())
-}
-
-/// Replaces the parameters `?1` by PostgreSQL's `$1`, except in string literals.
-fn with_dollar_parameters(sql: &str) -> String {
-    let mut in_literal = false;
-    let mut out = String::with_capacity(sql.len());
-    for character in sql.chars() {
-        in_literal ^= character == '\'';
-        out.push(if character == '?' && !in_literal { '$' } else { character });
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::with_dollar_parameters;
-
-    #[test]
-    fn parameters_are_replaced_except_in_string_literals() {
-        assert_eq!(with_dollar_parameters("SELECT ?1, '?2', ?10"), "SELECT $1, '?2', $10");
-    }
 }

@@ -1,6 +1,6 @@
 //! A thread that runs operations on its own connection.
 
-use super::connection::{PostgresConnection, StatementError, wait};
+use super::connection::{ConnectionLimits, PostgresConnection, StatementError, wait};
 use super::pool::Pool;
 use super::to_store_error;
 use super::transaction::PostgresTransaction;
@@ -33,25 +33,34 @@ struct Attempt {
 
 impl Worker {
     pub fn new(pool: Arc<Pool>, jobs: JobReceiver) -> Result<Worker, StoreError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime
-            .map_err(|error| StoreError::Refused(format!("Cannot start the async runtime for PostgreSQL: {error}")))?;
-        Ok(Worker { pool, jobs, runtime, connection: None })
+        Ok(Worker { pool, jobs, runtime: new_runtime()?, connection: None })
     }
 
     /// Runs jobs until all handles of the store are dropped.
     pub fn run(mut self) {
         while let Some(job) = self.jobs.recv() {
-            if let Some(job) = job.start(&self.pool.metrics) {
-                self.serve(job);
+            let (mode, has_turn) = (job.mode, job.has_turn);
+            match (job.start(&self.pool.metrics), mode) {
+                (Some(job), _) => self.serve(job),
+                // It waited too long, and the next one of its number has the turn.
+                (None, Mode::WriteInOrder(number)) if has_turn => self.serve_in_order(number, None),
+                (None, _) => {}
             }
         }
-        self.disconnect();
+        self.pool.disconnect(&mut self.connection);
     }
 
     fn serve(&mut self, job: Job) {
         let Mode::WriteInOrder(number) = job.mode else { return self.perform(job) };
-        let mut next = self.pool.enqueue_ordered(number, job);
+        let job = if job.has_turn { Some(job) } else { self.pool.enqueue_ordered(number, job) };
+        if job.is_some() {
+            self.serve_in_order(number, job);
+        }
+    }
+
+    /// Runs the operations of a number, which has its turn, one after the other.
+    fn serve_in_order(&mut self, number: u64, first: Option<Job>) {
+        let mut next = first.or_else(|| self.next_ordered(number));
         while let Some(job) = next {
             self.perform(job);
             next = self.next_ordered(number);
@@ -79,7 +88,8 @@ impl Worker {
     }
 
     fn attempt(&mut self, job: &mut Job, deadline: Instant) -> Attempt {
-        let connection = match ensure_connected(&self.pool, &self.runtime, &mut self.connection) {
+        let limits = ConnectionLimits { statement: self.pool.time_max, lock: self.pool.time_max, is_shared: false };
+        let connection = match ensure_connected(&self.pool, &self.runtime, &mut self.connection, &limits) {
             Ok(connection) => connection,
             Err(error) => return Attempt { committed: Err(error), after_commit: Vec::new(), retry: false },
         };
@@ -114,10 +124,6 @@ impl Worker {
             let _ = end_transaction(&self.pool, &self.runtime, connection, "ROLLBACK");
         }
     }
-
-    fn disconnect(&mut self) {
-        disconnect(&self.pool, &mut self.connection);
-    }
 }
 
 /// Ends a transaction. It is not retried if the connection is lost meanwhile, because it may have been committed.
@@ -128,6 +134,7 @@ fn end_transaction(
     sql: &str,
 ) -> Result<(), StoreError> {
     let began = Instant::now();
+    connection.count_round_trip(1);
     let outcome = wait(runtime, Some(began + pool.time_max), connection.client.batch_execute(sql));
     if sql == "COMMIT" {
         pool.metrics.commit_seconds.observe(began.elapsed().as_secs_f64());
@@ -144,17 +151,20 @@ fn end_transaction(
 }
 
 /// Returns the connection. Opens a new one if there is none or it was lost.
-fn ensure_connected<'a>(
+pub(super) fn ensure_connected<'a>(
     pool: &Pool,
     runtime: &Runtime,
     connection: &'a mut Option<PostgresConnection>,
+    limits: &ConnectionLimits,
 ) -> Result<&'a mut PostgresConnection, StoreError> {
+    // Lets the connection notice that the server has closed it.
+    runtime.block_on(tokio::task::yield_now());
     if connection.as_ref().is_some_and(PostgresConnection::is_lost) {
-        disconnect(pool, connection);
+        pool.disconnect(connection);
     }
     if connection.is_none() {
         pool.check_outage()?;
-        let opened = runtime.block_on(PostgresConnection::open(pool));
+        let opened = runtime.block_on(PostgresConnection::open(pool, limits));
         pool.record_outage(opened.as_ref().err());
         *connection = Some(opened?);
         pool.metrics.connections.inc();
@@ -162,8 +172,8 @@ fn ensure_connected<'a>(
     connection.as_mut().ok_or_else(|| StoreError::Failed("no connection".to_owned()))
 }
 
-fn disconnect(pool: &Pool, connection: &mut Option<PostgresConnection>) {
-    if connection.take().is_some() {
-        pool.metrics.connections.dec();
-    }
+/// Creates the runtime of a thread that drives its own connection.
+pub(super) fn new_runtime() -> Result<Runtime, StoreError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| StoreError::Refused(format!("Cannot start the async runtime for PostgreSQL: {error}")))
 }

@@ -11,8 +11,10 @@ pub(crate) use writer::Writer;
 use crate::error::StoreError;
 use crate::private_file;
 use crate::row::SqlRow;
-use crate::value::SqlValue;
+use crate::statement::{Answer, AnsweredRows, Statement};
+use crate::value::{OwnedValue, SqlValue};
 use deadline::StatementDeadline;
+use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi, params_from_iter};
 use std::path::Path;
 use std::time::Duration;
@@ -103,6 +105,23 @@ impl<'a> SqliteTransaction<'a> {
             read(&SqlRow::Sqlite(row))?;
         }
         Ok(())
+    }
+
+    /// Executes a statement and copies its rows.
+    pub fn answer(&mut self, statement: &Statement) -> Result<Answer, StoreError> {
+        let parameters = statement.parameters.iter().map(OwnedValue::borrow);
+        let answer = || {
+            let mut statement = self.connection.handle.prepare_cached(&statement.sql)?;
+            let (columns, is_reading) = (statement.column_count(), statement.readonly());
+            let mut found = statement.query(params_from_iter(parameters))?;
+            let mut rows = Vec::new();
+            while let Some(row) = found.next()? {
+                rows.push((0..columns).map(|index| row.get(index)).collect::<rusqlite::Result<Vec<Value>>>()?);
+            }
+            let changed = if is_reading { 0 } else { self.connection.handle.changes() };
+            Ok(Answer { changed, rows: AnsweredRows::Sqlite(rows) })
+        };
+        answer().map_err(|error: rusqlite::Error| to_store_error(&error))
     }
 
     pub fn script(&mut self, sql: &str) -> Result<(), StoreError> {

@@ -5,6 +5,7 @@
 mod backup;
 mod commits;
 mod fairness;
+mod lanes;
 mod limits;
 mod lost;
 mod migrations;

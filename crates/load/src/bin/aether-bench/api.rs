@@ -2,7 +2,11 @@
 //!
 //! Each of 50 connections sends a request, waits for its answer, and sends the next. Requests rotate over accounts,
 //! keys and leaderboards, so that answers do not come from a single row.
+//!
+//! On PostgreSQL, a bare loop then gets the same requests: it runs the same statements on the same database and does nothing
+//! else. The share of its rate that the server reaches does not depend on the machine.
 
+use crate::bare_api::BareKind;
 use crate::child::{self, Server};
 use crate::result::{Times, print_result};
 use crate::{Length, Outcome};
@@ -21,41 +25,36 @@ use tokio::task::LocalSet;
 
 const CONNECTIONS: usize = 50;
 /// Number of accounts that log in, write and read.
-const ACCOUNTS: usize = 1_000;
+pub const ACCOUNTS: usize = 1_000;
 /// Largest answer.
 const ANSWER_BYTES_MAX: usize = 65_536;
 
-/// Kind of request: its name, the requests per second of Nakama on PostgreSQL on a similar machine, and the aims on
-/// SQLite and PostgreSQL as multiples of it.
+/// Lowest share of the bare loop's rate on PostgreSQL.
+const SHARE_MIN: f64 = 0.7;
+
+/// Kind of request.
 struct Kind {
     name: &'static str,
-    peer: f64,
-    sqlite: f64,
-    postgres: f64,
+    /// Statements of the bare loop. `None` if the request needs no database.
+    bare: Option<BareKind>,
     make: fn(&Setting, u64) -> String,
 }
 
 const KINDS: [Kind; 7] = [
-    Kind { name: "health", peer: 11_900.0, sqlite: 3.0, postgres: 3.0, make: |_, _| get("/healthcheck", "") },
+    Kind { name: "health", bare: None, make: |_, _| get("/healthcheck", "") },
     Kind {
         name: "login",
-        peer: 3_300.0,
-        sqlite: 5.0,
-        postgres: 3.0,
+        bare: Some(BareKind::Login),
         make: |_, number| login(&format!("bench-device-{:06}", number as usize % ACCOUNTS), "false"),
     },
     Kind {
         name: "new-account",
-        peer: 1_500.0,
-        sqlite: 10.0,
-        postgres: 3.0,
+        bare: Some(BareKind::NewAccount),
         make: |setting, number| login(&format!("bench-fresh-{}-{number:09}", setting.fresh), "true"),
     },
     Kind {
         name: "storage-write",
-        peer: 2_000.0,
-        sqlite: 10.0,
-        postgres: 3.0,
+        bare: Some(BareKind::StorageWrite),
         make: |setting, number| {
             let object = format!(
                 "{{\"objects\":[{{\"collection\":\"saves\",\"key\":\"slot{}\",\"value\":\"{{\\\"level\\\":{number},\\\"name\\\":\\\"a \
@@ -67,9 +66,7 @@ const KINDS: [Kind; 7] = [
     },
     Kind {
         name: "storage-read",
-        peer: 3_600.0,
-        sqlite: 5.0,
-        postgres: 3.0,
+        bare: Some(BareKind::StorageRead),
         make: |setting, number| {
             let asked = format!(
                 "{{\"object_ids\":[{{\"collection\":\"saves\",\"key\":\"slot{}\",\"user_id\":\"{}\"}}]}}",
@@ -81,9 +78,7 @@ const KINDS: [Kind; 7] = [
     },
     Kind {
         name: "leaderboard-write",
-        peer: 2_200.0,
-        sqlite: 10.0,
-        postgres: 3.0,
+        bare: Some(BareKind::LeaderboardWrite),
         make: |setting, number| {
             let record = format!("{{\"score\":\"{}\",\"operator\":2}}", number.wrapping_mul(2_654_435_761) % 1_000_000);
             request("POST", "/v2/leaderboard/open", &setting.bearer(number), &record)
@@ -91,9 +86,7 @@ const KINDS: [Kind; 7] = [
     },
     Kind {
         name: "account",
-        peer: 4_600.0,
-        sqlite: 5.0,
-        postgres: 3.0,
+        bare: Some(BareKind::Account),
         make: |setting, number| get("/v2/account", &setting.bearer(number)),
     },
 ];
@@ -120,82 +113,118 @@ impl Setting {
 /// Result of a kind of request.
 struct Measured {
     per_second: f64,
+    answered: u64,
     times: Times,
-    server_share: f64,
     failures: u64,
+    answer_bytes: usize,
+}
+
+/// Counters of the server.
+#[derive(Clone, Copy, Default)]
+struct Counters {
+    cpu_seconds: f64,
+    round_trips: f64,
+    statements: f64,
 }
 
 pub fn run(length: Length) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut worst = measure(&runtime, "sqlite", &[], length)?;
+    measure(&runtime, "sqlite", None, length)?;
     let folder = std::env::temp_dir().join(format!("aether-bench-postgres-{}", std::process::id()));
-    match Cluster::create(&folder) {
-        Err(error) => println!("PostgreSQL is skipped: {error}"),
-        Ok(mut cluster) => {
-            cluster.start()?;
-            let process = cluster.process().ok_or("PostgreSQL has no process")?;
-            child::pin_to_server(process)?;
-            let url = format!("database.url={}", cluster.url());
-            let outcome = measure(&runtime, "postgres", &[url], length);
-            cluster.discard()?;
-            worst = worst.min(outcome?);
+    let mut cluster = match Cluster::create(&folder) {
+        Ok(cluster) => cluster,
+        Err(error) => {
+            println!("PostgreSQL is skipped: {error}");
+            return Ok(());
         }
-    }
-    print_result("api", worst, "of the aim, worst kind", "1 or more", worst >= 1.0);
+    };
+    cluster.start()?;
+    child::pin_to_server(cluster.process().ok_or("PostgreSQL has no process")?)?;
+    let worst = measure(&runtime, "postgres", Some(&cluster.url()), length);
+    cluster.discard()?;
+    let worst = worst?;
+    print_result("api", worst, "of the bare loop, worst kind", &format!("{SHARE_MIN} or more"), worst >= SHARE_MIN);
     Ok(())
 }
 
-/// Measures all kinds of requests. Returns the lowest ratio of result to aim.
+/// Measures all kinds of requests. Returns the lowest share of the bare loop's rate.
 fn measure(
     runtime: &tokio::runtime::Runtime,
     database: &'static str,
-    settings: &[String],
+    url: Option<&str>,
     length: Length,
 ) -> Outcome<f64> {
     // A leaderboard that clients may write to.
-    let settings = [settings, &["api.open_leaderboards=open".to_owned()]].concat();
+    let mut settings = vec!["api.open_leaderboards=open".to_owned()];
+    settings.extend(url.map(|url| format!("database.url={url}")));
     let server = Server::aether(&settings)?;
-    let address = server.http;
     println!("{database}: {CONNECTIONS} connections, server and database on one core, load on the other");
-    let setting = Rc::new(runtime.block_on(LocalSet::new().run_until(sign_up(address)))?);
+    let setting = Rc::new(runtime.block_on(LocalSet::new().run_until(sign_up(server.http)))?);
     let mut worst = f64::INFINITY;
     for kind in &KINDS {
-        let began = server.cpu_seconds()?;
-        let own_began = child::own_cpu_seconds()?;
-        let measured = LocalSet::new();
-        let measured =
-            runtime.block_on(measured.run_until(load(address, Rc::clone(&setting), kind.make, length.measured())))?;
-        let seconds = length.measured().as_secs_f64();
-        let share = (server.cpu_seconds()? - began) / seconds;
-        let own_share = (child::own_cpu_seconds()? - own_began) / seconds;
-        worst = worst.min(report(kind, database, Measured { server_share: share, ..measured }, own_share));
+        let before = runtime.block_on(counters(&server))?;
+        let load = |address| {
+            let load = load(address, Rc::clone(&setting), kind.make, length.measured());
+            runtime.block_on(LocalSet::new().run_until(load))
+        };
+        let measured = load(server.http)?;
+        let after = runtime.block_on(counters(&server))?;
+        report(kind, database, &measured, before, after);
+        if let (Some(bare), Some(url)) = (kind.bare, url) {
+            let bare = Server::bare(&bare.arguments(url, measured.answer_bytes))?;
+            let share = compare(kind, &measured, &load(bare.http)?)?;
+            worst = worst.min(if measured.failures > 0 { 0.0 } else { share });
+        }
     }
     Ok(worst)
 }
 
-/// Prints a result. Returns its ratio to the aim.
-fn report(kind: &Kind, database: &str, measured: Measured, own_share: f64) -> f64 {
+/// Returns the share of the bare loop's rate that the server reached. The bare loop runs on the same database, with the same
+/// load.
+fn compare(kind: &Kind, measured: &Measured, bare: &Measured) -> Outcome<f64> {
+    if bare.failures > 0 {
+        return Err(format!("the bare loop failed {} requests of {}", bare.failures, kind.name).into());
+    }
+    let share = measured.per_second / bare.per_second;
+    println!("    bare loop: {:.0} per second", bare.per_second);
+    let aim = format!("{SHARE_MIN} or more");
+    print_result(&format!("api-{}", kind.name), share, "of the bare loop", &aim, share >= SHARE_MIN);
+    Ok(share)
+}
+
+fn report(kind: &Kind, database: &str, measured: &Measured, before: Counters, after: Counters) {
+    let requests = measured.answered.max(1) as f64;
+    let per_request = |after: f64, before: f64| (after - before) / requests;
     println!(
-        "  {}: {:.0} per second, p50 {:.2} ms, p99 {:.2} ms, server process {:.0} % of a core, load {:.0} %, {} failed",
+        "  {} on {database}: {:.0} per second, p50 {:.2} ms, p99 {:.2} ms, {:.1} µs of the server's CPU, {:.2} \
+         statements and {:.2} round trips per request, {} failed",
         kind.name,
         measured.per_second,
         measured.times.percentile_ms(50.0),
         measured.times.percentile_ms(99.0),
-        measured.server_share * 100.0,
-        own_share * 100.0,
+        per_request(after.cpu_seconds, before.cpu_seconds) * 1e6,
+        per_request(after.statements, before.statements),
+        per_request(after.round_trips, before.round_trips),
         measured.failures
     );
-    let factor = if database == "sqlite" { kind.sqlite } else { kind.postgres };
-    let aim = kind.peer * factor;
-    let met = measured.per_second >= aim && measured.failures == 0;
-    print_result(
-        &format!("api-{}-{database}", kind.name),
-        measured.per_second,
-        "per second",
-        &format!("{aim:.0} or more"),
-        met,
-    );
-    if measured.failures > 0 { 0.0 } else { measured.per_second / aim }
+}
+
+/// Reads the counters of the server.
+async fn counters(server: &Server) -> Outcome<Counters> {
+    let mut stream = TcpStream::connect(server.admin.ok_or("the server has no admin listener")?).await?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").await?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await?;
+    let value = |name: &str| {
+        let mut values = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        values.next().and_then(|value| value.trim().parse::<f64>().ok())
+    };
+    Ok(Counters {
+        cpu_seconds: server.cpu_seconds()?,
+        // Earlier versions do not count them.
+        round_trips: value("aether_database_round_trips_total").unwrap_or(f64::NAN),
+        statements: value("aether_database_statements_total").unwrap_or(f64::NAN),
+    })
 }
 
 /// Creates the accounts.
@@ -235,6 +264,7 @@ async fn load(
     let number = Rc::new(Cell::new(0));
     let times = Rc::new(RefCell::new(Times::new()));
     let failures = Rc::new(Cell::new(0));
+    let answer_bytes = Rc::new(Cell::new(0));
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS {
         connections.push(Connection::open(address).await?);
@@ -242,17 +272,18 @@ async fn load(
     let began = Instant::now();
     let tasks = connections.into_iter().map(|mut connection| {
         let (setting, number) = (Rc::clone(&setting), Rc::clone(&number));
-        let (times, failures) = (Rc::clone(&times), Rc::clone(&failures));
+        let (times, failures, answer_bytes) = (Rc::clone(&times), Rc::clone(&failures), Rc::clone(&answer_bytes));
         tokio::task::spawn_local(async move {
             let mut answered = 0_u64;
             while began.elapsed() < length {
                 let request = make(&setting, number.replace(number.get() + 1));
                 let asked = Instant::now();
-                let Ok((status, _)) = connection.ask(&request).await else {
+                let Ok((status, body)) = connection.ask(&request).await else {
                     failures.set(failures.get() + 1);
                     return answered;
                 };
                 times.borrow_mut().record(asked.elapsed());
+                answer_bytes.set(body.len());
                 match status {
                     200 => answered += 1,
                     _ => failures.set(failures.get() + 1),
@@ -268,7 +299,7 @@ async fn load(
     }
     let per_second = answered as f64 / began.elapsed().as_secs_f64();
     let times = Rc::try_unwrap(times).map_err(|_| "a task is still running")?.into_inner();
-    Ok(Measured { per_second, times, server_share: 0.0, failures: failures.get() })
+    Ok(Measured { per_second, answered, times, failures: failures.get(), answer_bytes: answer_bytes.get() })
 }
 
 fn login(device: &str, create: &str) -> String {

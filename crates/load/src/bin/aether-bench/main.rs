@@ -2,6 +2,7 @@
 
 mod api;
 mod bare;
+mod bare_api;
 mod child;
 mod connections;
 mod crowd;
@@ -52,6 +53,9 @@ enum Bench {
     /// Minimal sender of state as a baseline
     #[command(hide = true)]
     BareCrowd(bare::BareCrowdArguments),
+    /// Minimal server of the client API as a baseline
+    #[command(hide = true)]
+    BareApi(bare_api::BareApiArguments),
 }
 
 /// Duration of a benchmark.
@@ -78,6 +82,7 @@ fn main() -> ExitCode {
         Bench::Serve(arguments) => return games::serve(arguments),
         Bench::BareRelay(arguments) => bare::relay(arguments),
         Bench::BareCrowd(arguments) => bare::crowd(arguments),
+        Bench::BareApi(arguments) => bare_api::run(&arguments),
         Bench::Relay(arguments) => run_pinned(|| relay::run(arguments)),
         Bench::Crowd(length) => run_pinned(|| crowd::run(length)),
         Bench::Spatial(length) => run_pinned(|| spatial::run(length)),
