@@ -9,7 +9,7 @@ use syn::{Attribute, Error, Expr, Ident, Lit, LitStr, RangeLimits, Result};
 #[derive(Default)]
 pub struct RecordAttributes {
     pub channel: Option<LitStr>,
-    /// The fields that hold the position: none, one vector, or x and y.
+    /// The fields that hold the position: none, one vector, or its two or three coordinates.
     pub position: Vec<Ident>,
 }
 

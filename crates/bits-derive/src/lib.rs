@@ -13,8 +13,8 @@ use syn::{Data, DeriveInput, Error, parse_macro_input};
 /// The struct takes `#[replicate(channel = "movement", position = position)]`:
 ///
 /// - `channel`: the feature channel of the component in JSON. The default is `state`.
-/// - `position = field` or `position(x, y)`: the field of type `[f32; 2]`, or the two `f32` fields, that hold the
-///   entity's position. `place` is the old name of this attribute and is still accepted in this version.
+/// - `position = field`, `position(x, y)` or `position(x, y, z)`: the field of type `[f32; 2]` or `[f32; 3]`, or the
+///   two or three `f32` fields, that hold the entity's position. `place` is the old name of this attribute and is still accepted in this version.
 ///
 /// A field takes one of:
 ///

@@ -179,13 +179,16 @@ fn describe(field: &Field<'_>, sent: &[&Field<'_>]) -> TokenStream {
     }
 }
 
+/// Forms of the attribute, for errors.
+const POSITION_FORMS: &str = "`position = field`, `position(x, y)` or `position(x, y, z)`";
+
 fn implement_component(input: &DeriveInput, record: &RecordAttributes, fields: &[Field<'_>]) -> Result<TokenStream> {
     let name = &input.ident;
     let text = name.to_string();
     let channel = record.channel.as_ref().map_or_else(|| quote!("state"), |channel| quote!(#channel));
     for position in &record.position {
         if !fields.iter().any(|field| field.name == position) {
-            let text = format!("this struct has no field `{position}`; write `position = field` or `position(x, y)`");
+            let text = format!("this struct has no field `{position}`; write {POSITION_FORMS}");
             return Err(Error::new_spanned(position, text));
         }
     }
@@ -198,6 +201,11 @@ fn implement_component(input: &DeriveInput, record: &RecordAttributes, fields: &
             fn position(&self) -> ::core::option::Option<[f32; 2]> {
                 ::core::option::Option::Some([self.#both[0], self.#both[1]])
             }
+
+            #[inline]
+            fn third_coordinate(&self) -> ::core::option::Option<f32> {
+                self.#both.get(2).copied()
+            }
         },
         [x, y] => quote! {
             const HAS_POSITION: bool = true;
@@ -207,11 +215,22 @@ fn implement_component(input: &DeriveInput, record: &RecordAttributes, fields: &
                 ::core::option::Option::Some([self.#x, self.#y])
             }
         },
-        [_, _, third, ..] => {
-            return Err(Error::new_spanned(
-                third,
-                "a position has two coordinates; write `position = field` or `position(x, y)`",
-            ));
+        [x, y, z] => quote! {
+            const HAS_POSITION: bool = true;
+
+            #[inline]
+            fn position(&self) -> ::core::option::Option<[f32; 2]> {
+                ::core::option::Option::Some([self.#x, self.#y])
+            }
+
+            #[inline]
+            fn third_coordinate(&self) -> ::core::option::Option<f32> {
+                ::core::option::Option::Some(self.#z)
+            }
+        },
+        [_, _, _, fourth, ..] => {
+            let text = format!("a position has two or three coordinates; write {POSITION_FORMS}");
+            return Err(Error::new_spanned(fourth, text));
         }
     };
     Ok(quote! {

@@ -66,6 +66,11 @@ pub trait Component: Replicate + Clone + Send + Sync + 'static {
         None
     }
 
+    /// Third coordinate of that position, if it has one. Queries and the position history use it.
+    fn third_coordinate(&self) -> Option<f32> {
+        None
+    }
+
     /// Returns a hash of the replicated fields, equal on every platform. `scratch` is overwritten.
     fn digest(&self, scratch: &mut BitWriter) -> u64 {
         scratch.clear();

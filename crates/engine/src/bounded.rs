@@ -1,13 +1,15 @@
 //! [`BoundedQueue`]: a bounded queue that allocates on demand.
 
 use crossbeam_queue::SegQueue;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A queue between threads for rare items and bursts. For a constant flow use [`crossbeam_queue::ArrayQueue`], which
 /// reserves its memory and never allocates.
 #[derive(Debug)]
 pub struct BoundedQueue<T> {
-    queue: SegQueue<T>,
+    /// Allocated by the first push: it takes 256 bytes, and many queues are never used.
+    queue: OnceLock<Box<SegQueue<T>>>,
     /// Incremented before a push and decremented after a pop, so it is never below the true length.
     length: AtomicUsize,
     length_max: usize,
@@ -15,7 +17,7 @@ pub struct BoundedQueue<T> {
 
 impl<T> BoundedQueue<T> {
     pub fn new(length_max: usize) -> Self {
-        BoundedQueue { queue: SegQueue::new(), length: AtomicUsize::new(0), length_max }
+        BoundedQueue { queue: OnceLock::new(), length: AtomicUsize::new(0), length_max }
     }
 
     /// Returns the value if the queue is full.
@@ -28,7 +30,7 @@ impl<T> BoundedQueue<T> {
         if counted.is_err() {
             return Err(value);
         }
-        self.queue.push(value);
+        self.queue.get_or_init(Box::default).push(value);
         Ok(())
     }
 
@@ -37,7 +39,7 @@ impl<T> BoundedQueue<T> {
         if self.length.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let value = self.queue.pop()?;
+        let value = self.queue.get()?.pop()?;
         self.length.fetch_sub(1, Ordering::Relaxed);
         Some(value)
     }
@@ -47,8 +49,9 @@ impl<T> BoundedQueue<T> {
         self.length.load(Ordering::Acquire)
     }
 
+    /// Returns false if an item is in the queue or about to be pushed.
     pub fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.len() == 0
     }
 }
 

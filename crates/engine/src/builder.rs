@@ -105,10 +105,10 @@ impl<G: Game> RoomBuilder<G> {
     /// Builds the room. The first tick is not run yet.
     pub fn build(self) -> Result<Room<G>, BuildError> {
         self.settings.validate().map_err(BuildError::Settings)?;
-        let RoomSettings { entities_max, rewind_ticks, .. } = self.settings;
+        let RoomSettings { entities_max, rewind_ticks, bounds, .. } = self.settings;
         let schema_builder = self.game.schema_builder();
         let BuiltSchema { world, events, schema } =
-            schema_builder.build(|world| world.entities_max(entities_max).rewind_ticks(rewind_ticks));
+            schema_builder.build(|world| world.entities_max(entities_max).rewind_ticks(rewind_ticks).bounds(bounds));
         let input_bits = schema.inputs.iter().map(|input| input.kind.bits_max()).max().unwrap_or(0);
         if input_bits as usize > 8 * aether_wire::limits::INPUT_BYTES_MAX {
             return Err(BuildError::InputTooLarge);

@@ -28,11 +28,9 @@ pub(crate) fn connect(state_packets_max: usize) -> (RoomEndpoint, ConnectionEndp
         reliable: BoundedQueue::new(RELIABLE_MAX),
         state: ArrayQueue::new(state_packets_max.clamp(1, STATE_PACKETS_MAX)),
         spare: ArrayQueue::new(state_packets_max.clamp(1, STATE_PACKETS_MAX)),
-        wake_pending: AtomicBool::new(false),
-        waker: AtomicWaker::new(),
+        signals: Signals::default(),
         admission: OnceLock::new(),
         closing: OnceLock::new(),
-        connection_gone: AtomicBool::new(false),
     });
     (RoomEndpoint { queues: Arc::clone(&queues) }, ConnectionEndpoint { queues })
 }
@@ -44,12 +42,38 @@ struct SharedQueues {
     state: ArrayQueue<Vec<u8>>,
     /// Buffers that the connection has returned.
     spare: ArrayQueue<Vec<u8>>,
-    /// True if there is output that the connection was not woken for.
-    wake_pending: AtomicBool,
-    waker: AtomicWaker,
+    signals: Signals,
     admission: OnceLock<Result<PlayerId, Rejection>>,
     closing: OnceLock<Closing>,
+}
+
+/// Everything that both sides look at in every tick, in one cache line. The queues have many lines, most of which are
+/// not in the cache of a server with hundreds of connections.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Signals {
+    /// Set after the room has queued something, until the connection has found the queues empty.
+    has_output: AtomicBool,
+    /// True if there is output that the connection was not woken for. Only the room uses it.
+    wake_pending: AtomicBool,
+    /// Set after `closing`.
+    is_closed: AtomicBool,
     connection_gone: AtomicBool,
+    waker: AtomicWaker,
+}
+
+impl Signals {
+    /// Notes new output, after it was queued.
+    fn note_output(&self) {
+        self.has_output.store(true, Ordering::Release);
+        self.wake_pending.store(true, Ordering::Relaxed);
+    }
+}
+
+impl SharedQueues {
+    fn closing(&self) -> Option<&Closing> {
+        if self.signals.is_closed.load(Ordering::Acquire) { self.closing.get() } else { None }
+    }
 }
 
 /// The room's endpoint.
@@ -89,8 +113,9 @@ impl RoomEndpoint {
 
     /// Queues a reliable message. Returns false if the queue is full.
     pub(crate) fn send(&self, message: Arc<ServerMessage>) -> bool {
-        self.queues.wake_pending.store(true, Ordering::Relaxed);
-        self.queues.reliable.push(message).is_ok()
+        let is_queued = self.queues.reliable.push(message).is_ok();
+        self.queues.signals.note_output();
+        is_queued
     }
 
     /// Returns true if the last snapshot was taken, so that a new one may be built.
@@ -101,37 +126,41 @@ impl RoomEndpoint {
     /// Accepts the join or resume.
     pub(crate) fn admit(&self, player: PlayerId) {
         let _ = self.queues.admission.set(Ok(player));
-        self.queues.wake_pending.store(true, Ordering::Relaxed);
+        self.queues.signals.note_output();
     }
 
     /// Rejects the join or resume.
     pub(crate) fn reject(&self, rejection: Rejection) {
         let _ = self.queues.admission.set(Err(rejection));
-        self.queues.wake_pending.store(true, Ordering::Relaxed);
+        self.queues.signals.note_output();
     }
 
     /// Closes the connection. Only the first call has an effect.
     pub(crate) fn close(&self, closing: Closing) {
         let _ = self.queues.closing.set(closing);
-        self.queues.wake_pending.store(true, Ordering::Relaxed);
+        self.queues.signals.is_closed.store(true, Ordering::Release);
+        self.queues.signals.note_output();
     }
 
-    /// Wakes the connection if it has new output. This may be a system call, so it is done after the tick.
-    pub(crate) fn wake(&self) {
-        if self.queues.wake_pending.swap(false, Ordering::AcqRel) {
-            self.queues.waker.wake();
+    /// Returns the waker of the connection if it has new output.
+    pub(crate) fn take_waker(&self) -> Option<Waker> {
+        let signals = &self.queues.signals;
+        if !signals.wake_pending.load(Ordering::Relaxed) {
+            return None;
         }
+        signals.wake_pending.store(false, Ordering::Relaxed);
+        signals.waker.take()
     }
 
     /// Returns true if the room closed the connection.
     pub(crate) fn is_closed(&self) -> bool {
-        self.queues.closing.get().is_some()
+        self.queues.signals.is_closed.load(Ordering::Acquire)
     }
 
     /// Returns the reason if the connection can no longer be used: the room closed it, or the client is gone.
     pub(crate) fn loss_reason(&self) -> Option<CloseReason> {
-        let gone = self.queues.connection_gone.load(Ordering::Acquire);
-        self.queues.closing.get().map(|closing| closing.reason).or(gone.then_some(CloseReason::Left))
+        let gone = self.queues.signals.connection_gone.load(Ordering::Acquire);
+        self.queues.closing().map(|closing| closing.reason).or(gone.then_some(CloseReason::Left))
     }
 }
 
@@ -142,7 +171,9 @@ impl Drop for RoomEndpoint {
         if !matches!(self.queues.admission.get(), Some(Err(_))) {
             self.close(closing(CloseReason::RoomFailed));
         }
-        self.wake();
+        if let Some(waker) = self.take_waker() {
+            waker.wake();
+        }
     }
 }
 
@@ -152,12 +183,12 @@ impl PacketSink for &RoomEndpoint {
     }
 
     fn packet(&mut self, _sequence: PacketSeq, bytes: Vec<u8>) {
-        self.queues.wake_pending.store(true, Ordering::Relaxed);
         if self.queues.state.push(bytes).is_err() {
             // The byte budget stays below the capacity, so this does not happen. If it did, the client would miss state
             // for good; closing makes it reconnect.
             self.close(closing(CloseReason::TooSlow));
         }
+        self.queues.signals.note_output();
     }
 }
 
@@ -192,24 +223,34 @@ impl ConnectionEndpoint {
 
     /// Registers a waker. It is woken on a join result, a message, state or close.
     pub fn register_waker(&self, waker: &Waker) {
-        self.queues.waker.register(waker);
+        self.queues.signals.waker.register(waker);
     }
 
     /// Returns true if there is a message, a state packet or a close notice to take.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        !self.queues.reliable.is_empty() || !self.queues.state.is_empty() || self.queues.closing.get().is_some()
+        let SharedQueues { reliable, state, signals, .. } = &*self.queues;
+        if !signals.has_output.load(Ordering::Acquire) {
+            return false;
+        }
+        // Cleared before the queues are read: what the room queues meanwhile sets it again.
+        signals.has_output.swap(false, Ordering::AcqRel);
+        let has_output = !reliable.is_empty() || !state.is_empty() || signals.is_closed.load(Ordering::Acquire);
+        if has_output {
+            signals.has_output.store(true, Ordering::Release);
+        }
+        has_output
     }
 
     /// Returns the close notice if the room closed the connection. Queued messages may still be sent first.
     #[must_use]
     pub fn closing(&self) -> Option<&Closing> {
-        self.queues.closing.get()
+        self.queues.closing()
     }
 }
 
 impl Drop for ConnectionEndpoint {
     fn drop(&mut self) {
-        self.queues.connection_gone.store(true, Ordering::Release);
+        self.queues.signals.connection_gone.store(true, Ordering::Release);
     }
 }

@@ -14,7 +14,7 @@ use aether_wire::{
     CloseReason, Correction, EntityId, ErrorCode, Event, GameBody, PlayerId, Possession, RequestId, ServerMessage,
     Tick, Vector2,
 };
-use aether_world::World;
+use aether_world::{SpatialQuery, World};
 use std::sync::Arc;
 
 /// The room as a game sees it.
@@ -222,6 +222,21 @@ impl Context<'_> {
     pub fn position_seen_by(&self, player: PlayerId, target: EntityId) -> Option<[f32; 2]> {
         let seen = self.players.get(player)?.view_tick;
         self.world.rewind().position_at(target, seen.tick, f32::from(seen.fraction) / 256.0)
+    }
+
+    /// Returns the position of `target` in three dimensions; see [`Context::position_seen_by`].
+    #[must_use]
+    pub fn position_3d_seen_by(&self, player: PlayerId, target: EntityId) -> Option<[f32; 3]> {
+        let seen = self.players.get(player)?.view_tick;
+        self.world.rewind().position_3d_at(target, seen.tick, f32::from(seen.fraction) / 256.0)
+    }
+
+    /// Returns queries on the positions of all entities as `player` saw them when it sent its last input. Returns
+    /// `None` if the room stores no past positions. [`World::query`] has the present ones.
+    #[must_use]
+    pub fn query_seen_by(&self, player: PlayerId) -> Option<SpatialQuery<'_>> {
+        let seen = self.players.get(player)?.view_tick;
+        self.world.query_at(seen.tick, f32::from(seen.fraction) / 256.0)
     }
 
     /// Sends a player the true position and velocity of its entity, with the last input that they include.

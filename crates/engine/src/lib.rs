@@ -29,6 +29,7 @@ mod schema;
 mod settings;
 mod stages;
 mod stats;
+mod waking;
 
 pub use aether_bits as bits;
 pub use aether_bits::Random;
@@ -50,3 +51,4 @@ pub use scheduler::{MonotonicClock, RoomExit, RoomNumber, Scheduler};
 pub use schema::{EventRegistry, GameSchemaBuilder, PlayerMessage};
 pub use settings::{RoomSettings, SettingsError};
 pub use stats::RoomStats;
+pub use waking::{ConnectionWaking, WakeEach};

@@ -14,6 +14,7 @@ use crate::schema::EventRegistry;
 use crate::settings::RoomSettings;
 use crate::stages::{ApplyStage, ExtractStage, Extraction, ReceiveStage, SendStage, Sending, simulate};
 use crate::stats::{RoomStats, SharedStats};
+use crate::waking::{ConnectionWaking, WakeEach};
 use aether_bits::{Random, Schema, StateHasher};
 use aether_replication::{ComponentBits, DeliveryOrder, SendSettings};
 use aether_wire::{CloseReason, Closing, PlayerId, RequestId, Tick};
@@ -23,6 +24,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
+use std::task::Waker;
 use std::time::Duration;
 
 /// A room: runs a game tick by tick.
@@ -368,14 +370,21 @@ impl<G: Game> Room<G> {
         }
     }
 
-    /// Wakes every connection with new output. This may take system calls, so it is not part of the tick.
-    pub fn wake_connections(&mut self) {
+    /// Wakes the reader of the room's output, and adds the wakers of the connections with new output to `wakers`. The
+    /// caller wakes them. This may take system calls, so it is not part of the tick.
+    pub fn take_wakers(&mut self, wakers: &mut Vec<Waker>) {
         if std::mem::take(&mut self.state.output.wake_pending) {
             self.state.output.shared.wake();
         }
-        for connection in self.state.players.iter().filter_map(|player| player.connection.as_ref()) {
-            connection.wake();
-        }
+        let connections = self.state.players.iter().filter_map(|player| player.connection.as_ref());
+        wakers.extend(connections.filter_map(RoomEndpoint::take_waker));
+    }
+
+    /// Wakes every connection with new output, one after the other.
+    pub fn wake_connections(&mut self) {
+        let mut wakers = Vec::new();
+        self.take_wakers(&mut wakers);
+        WakeEach.wake(&mut wakers);
     }
 
     /// Publishes the recent duration of a tick. The caller measures it because the room has no clock.

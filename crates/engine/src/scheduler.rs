@@ -4,6 +4,7 @@ use crate::game::Game;
 use crate::observer::Observer;
 use crate::pacer::TickPacer;
 use crate::room::{Room, RoomStatus};
+use crate::waking::{ConnectionWaking, WakeEach};
 use aether_wire::CloseReason;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -60,15 +62,23 @@ enum Command {
 }
 
 impl Scheduler {
-    /// Starts tick threads, at least one.
+    /// Starts tick threads, at least one. They wake connections one after the other.
     #[must_use]
     pub fn new(threads: usize, clock: Arc<dyn MonotonicClock>) -> Self {
+        Scheduler::with_waking(threads, clock, &(Arc::new(WakeEach) as _))
+    }
+
+    /// Starts tick threads, at least one, that wake connections this way.
+    #[must_use]
+    pub fn with_waking(threads: usize, clock: Arc<dyn MonotonicClock>, waking: &Arc<dyn ConnectionWaking>) -> Self {
         let (exit_sender, exits) = channel();
         let threads = (0..threads.max(1))
             .map(|number| {
                 let (commands, inbox) = channel();
                 let load_us = Arc::new(AtomicU64::new(0));
-                let tick_thread = TickThread::new(Arc::clone(&clock), exit_sender.clone(), Arc::clone(&load_us));
+                let waking = Arc::clone(waking);
+                let tick_thread =
+                    TickThread::new(Arc::clone(&clock), waking, exit_sender.clone(), Arc::clone(&load_us));
                 let thread = std::thread::Builder::new().name(format!("tick-{number}"));
                 let thread = thread.spawn(move || tick_thread.run(&inbox)).expect("failed to spawn a tick thread");
                 TickThreadHandle { commands, load_us, thread: Mutex::new(Some(thread)) }
@@ -127,8 +137,13 @@ impl Drop for Scheduler {
 trait ScheduledRoom: Send {
     /// Returns the time at which the next tick is due.
     fn due_at(&self) -> Duration;
-    /// Runs the ticks that are due.
-    fn run_due_ticks(&mut self, clock: &dyn MonotonicClock) -> RoomStatus;
+    /// Runs the ticks that are due. After each, wakes the connections; `wakers` is scratch memory.
+    fn run_due_ticks(
+        &mut self,
+        clock: &dyn MonotonicClock,
+        waking: &dyn ConnectionWaking,
+        wakers: &mut Vec<Waker>,
+    ) -> RoomStatus;
     /// Ends the room because the server stops.
     fn stop(&mut self);
     /// Closes the connections after a panic.
@@ -150,7 +165,12 @@ impl<G: Game, O: Observer + Send> ScheduledRoom for Runner<G, O> {
         self.pacer.next()
     }
 
-    fn run_due_ticks(&mut self, clock: &dyn MonotonicClock) -> RoomStatus {
+    fn run_due_ticks(
+        &mut self,
+        clock: &dyn MonotonicClock,
+        waking: &dyn ConnectionWaking,
+        wakers: &mut Vec<Waker>,
+    ) -> RoomStatus {
         let due = self.pacer.next();
         let mut now = clock.now();
         let due_ticks = self.pacer.due(now);
@@ -160,7 +180,10 @@ impl<G: Game, O: Observer + Send> ScheduledRoom for Runner<G, O> {
             self.observer.tick_started(now.saturating_sub(due));
             status = self.room.tick(&mut self.observer);
             let took = clock.now().saturating_sub(now);
-            self.room.wake_connections();
+            self.room.take_wakers(wakers);
+            if !wakers.is_empty() {
+                waking.wake(wakers);
+            }
             now += took;
             let share = took.as_secs_f32() / self.pacer.step().as_secs_f32();
             self.load += (share - self.load) * 0.1;
@@ -195,6 +218,9 @@ struct TickThread {
     /// Due time and index of each room; the earliest is on top.
     due_rooms: BinaryHeap<Reverse<(Duration, usize)>>,
     clock: Arc<dyn MonotonicClock>,
+    waking: Arc<dyn ConnectionWaking>,
+    /// Scratch memory: connections to wake.
+    wakers: Vec<Waker>,
     exit_sender: Sender<(RoomNumber, RoomExit)>,
     load_us: Arc<AtomicU64>,
     /// Share of time that the rooms take.
@@ -207,11 +233,12 @@ const IDLE: Duration = Duration::from_secs(60);
 impl TickThread {
     fn new(
         clock: Arc<dyn MonotonicClock>,
+        waking: Arc<dyn ConnectionWaking>,
         exit_sender: Sender<(RoomNumber, RoomExit)>,
         load_us: Arc<AtomicU64>,
     ) -> Self {
-        let (rooms, free, due_rooms) = (Vec::new(), Vec::new(), BinaryHeap::new());
-        TickThread { rooms, free, due_rooms, clock, exit_sender, load_us, load: 0.0 }
+        let (rooms, free, due_rooms, wakers) = (Vec::new(), Vec::new(), BinaryHeap::new(), Vec::new());
+        TickThread { rooms, free, due_rooms, clock, waking, wakers, exit_sender, load_us, load: 0.0 }
     }
 
     fn run(mut self, inbox: &Receiver<Command>) {
@@ -269,10 +296,10 @@ impl TickThread {
     fn run_room(&mut self, index: usize) {
         let Some((number, room)) = self.rooms[index].as_mut() else { return };
         let number = *number;
-        let clock = &*self.clock;
+        let (clock, waking, wakers) = (&*self.clock, &*self.waking, &mut self.wakers);
         let load_before = room.load();
         // A panic ends only its room: no other state can be left inconsistent.
-        let exit = match catch_unwind(AssertUnwindSafe(|| room.run_due_ticks(clock))) {
+        let exit = match catch_unwind(AssertUnwindSafe(|| room.run_due_ticks(clock, waking, wakers))) {
             Ok(RoomStatus::Running) => {
                 self.load += room.load() - load_before;
                 self.due_rooms.push(Reverse((room.due_at(), index)));

@@ -24,7 +24,7 @@ pub use aether_space::{InterestSettings, WorldBounds};
 #[cfg(feature = "game")]
 pub use aether_wire::{CloseReason, CommandSeq, ErrorCode, GameBody, RequestId};
 #[cfg(feature = "game")]
-pub use aether_world::{SpawnError, Visibility, World};
+pub use aether_world::{FoundEntity, SpatialQuery, SpawnError, Visibility, World};
 
 #[cfg(feature = "server")]
 pub use aether_server::{PageAsset, Pages, RelaySettings, RunningServer, Server};

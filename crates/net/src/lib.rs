@@ -18,6 +18,7 @@ mod metrics;
 mod protocol;
 pub mod relay;
 mod transport;
+mod waking;
 pub mod websocket;
 pub mod webtransport;
 
@@ -27,3 +28,4 @@ pub use gateway::{Gateway, PendingClient};
 pub use metrics::ConnectionMetrics;
 pub use protocol::Protocol;
 pub use transport::{CloseNotice, MessageSink, ReceiveOutcome, Transport, TransportEnded};
+pub use waking::WakeTask;

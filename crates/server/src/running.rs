@@ -15,7 +15,7 @@ use aether_limits::RateLimit;
 use aether_metrics::Registry;
 use aether_net::certificate::{CertificateError, Certificates};
 use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
-use aether_net::{ConnectionMetrics, ConnectionSettings, Gateway, PendingClient};
+use aether_net::{ConnectionMetrics, ConnectionSettings, Gateway, PendingClient, WakeTask};
 use aether_rooms::{DurableSettings, LiveSessions, LobbySettings, RoomHost, RoomHostSettings, RoomLobby, RoomRequests};
 use aether_services::Services;
 use aether_store::StoreError;
@@ -151,7 +151,8 @@ impl RunningServer {
         data::recover_rooms(&services, &node).await;
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let scheduler = Scheduler::new(config.tick_threads(cores), Arc::new(UptimeClock::start()));
+        let waking = WakeTask::start() as _;
+        let scheduler = Scheduler::with_waking(config.tick_threads(cores), Arc::new(UptimeClock::start()), &waking);
         let rooms = RoomHost::new(scheduler, host_settings(&config, node, recordings), requests);
         services.host_matches(Arc::downgrade(&rooms) as _);
         let sessions = Arc::new(LiveSessions::new(Arc::clone(services.sessions.revocations())));

@@ -192,7 +192,7 @@ impl SpatialIndex for Grid {
 
 /// Cells along one axis.
 #[derive(Clone, Copy, Debug)]
-struct Axis {
+pub(crate) struct Axis {
     min: f32,
     cell_length: f32,
     cells_per_unit: f32,
@@ -204,8 +204,13 @@ struct Axis {
 
 impl Axis {
     fn new(bounds: &WorldBounds, axis: usize, cell_length: f32, cells_max: f32) -> Self {
+        let cells = ((bounds.max[axis] - bounds.min[axis]) / cell_length).ceil().clamp(1.0, cells_max);
+        Self::with_cells(bounds, axis, cells)
+    }
+
+    /// Divides an axis of the bounds into a whole number of cells.
+    pub(crate) fn with_cells(bounds: &WorldBounds, axis: usize, cells: f32) -> Self {
         let (min, max) = (bounds.min[axis], bounds.max[axis]);
-        let cells = ((max - min) / cell_length).ceil().clamp(1.0, cells_max);
         let cell_length = (max - min) / cells;
         Self {
             min,
@@ -216,13 +221,23 @@ impl Axis {
         }
     }
 
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.last as usize + 1
+    }
+
+    /// Lower and upper edge of a cell. The first and the last cell also contain the points outside the bounds.
+    pub(crate) fn edges(&self, cell: u32) -> (f32, f32) {
+        let cell = cell as f32;
+        let low = self.min + cell * self.cell_length;
+        (
+            if cell > 0.0 { low - self.edge_error } else { f32::NEG_INFINITY },
+            if cell < self.last { low + self.cell_length + self.edge_error } else { f32::INFINITY },
+        )
     }
 
     /// Returns the cell of a position. Positions outside the bounds belong to the first or last cell.
     #[inline]
-    fn cell(&self, position: f32) -> u32 {
+    pub(crate) fn cell(&self, position: f32) -> u32 {
         // Half a cell less, because the addition rounds to the nearest number, not down.
         let cells = (position - self.min) * self.cells_per_unit - 0.5;
         (least(most(cells, 0.0), self.last) + ROUNDING).to_bits() - ROUNDING.to_bits()

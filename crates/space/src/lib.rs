@@ -2,6 +2,7 @@
 //!
 //! - [`SlotSet`] is a set of entities by their slots: small, dense numbers.
 //! - [`SpatialIndex`] finds entities by position. It is rebuilt every tick. There are two: [`Grid`] and [`Quadtree`].
+//! - [`QueryGrid`] answers the queries of games: boxes and rays of any size.
 //! - [`InterestManager`] updates the set of visible entities of each viewer, and reports the changes.
 //!
 //! # Choosing an index
@@ -35,6 +36,7 @@ mod grid;
 mod index;
 mod interest;
 mod quadtree;
+mod query_grid;
 mod settings;
 mod slot_set;
 
@@ -43,5 +45,6 @@ pub use grid::Grid;
 pub use index::{IndexedPoint, NearbyEntity, PointRun, SpatialIndex, distance_squared};
 pub use interest::{InterestManager, Viewer};
 pub use quadtree::Quadtree;
+pub use query_grid::{QueryArea, QueryGrid, QueryPoint};
 pub use settings::{InterestSettings, InterestSettingsError, WorldBounds};
 pub use slot_set::{SlotSet, SlotSetIntersection, SlotSetIter};

@@ -42,6 +42,9 @@ pub trait AnyColumn: Any + Send + Sync {
     /// Position of the entity, if the slot has this component and the component holds it.
     fn position(&self, slot: u32) -> Option<[f32; 2]>;
 
+    /// Third coordinate of that position, if it has one.
+    fn third_coordinate(&self, slot: u32) -> Option<f32>;
+
     /// True if the value changed after `tick`.
     fn changed_after(&self, slot: u32, tick: Tick) -> bool;
 
@@ -167,6 +170,9 @@ impl<P: RowPacking> AnyColumn for ComponentRows<P> {
                 && let Some(position) = self.packing.position(value)
             {
                 positions.set(slot, position);
+                if let Some(third) = self.packing.third_coordinate(value) {
+                    positions.set_third(slot, third);
+                }
             }
         }
         self.written.clear();
@@ -183,6 +189,10 @@ impl<P: RowPacking> AnyColumn for ComponentRows<P> {
 
     fn position(&self, slot: u32) -> Option<[f32; 2]> {
         self.packing.position(self.get(slot)?)
+    }
+
+    fn third_coordinate(&self, slot: u32) -> Option<f32> {
+        self.packing.third_coordinate(self.get(slot)?)
     }
 
     fn changed_after(&self, slot: u32, tick: Tick) -> bool {

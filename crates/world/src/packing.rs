@@ -33,6 +33,9 @@ pub trait RowPacking: Send + Sync + 'static {
     /// Position of the entity, if the component holds it.
     fn position(&self, row: &Self::Row) -> Option<[f32; 2]>;
 
+    /// Third coordinate of that position, if it has one.
+    fn third_coordinate(&self, row: &Self::Row) -> Option<f32>;
+
     /// Appends the whole row.
     fn write_full(&self, row: &Self::Row, writer: &mut BitWriter);
 
@@ -88,6 +91,11 @@ impl<C: Component> RowPacking for TypedPacking<C> {
     }
 
     #[inline]
+    fn third_coordinate(&self, row: &C) -> Option<f32> {
+        row.third_coordinate()
+    }
+
+    #[inline]
     fn write_full(&self, row: &C, writer: &mut BitWriter) {
         row.write_full(writer);
     }
@@ -133,6 +141,10 @@ impl RowPacking for DescribedPacking {
 
     fn position(&self, row: &Record) -> Option<[f32; 2]> {
         self.0.position(row)
+    }
+
+    fn third_coordinate(&self, row: &Record) -> Option<f32> {
+        self.0.third_coordinate(row)
     }
 
     fn write_full(&self, row: &Record, writer: &mut BitWriter) {

@@ -10,6 +10,8 @@ pub struct Positions {
     points: Vec<IndexedPoint>,
     /// Index into `points` of each slot, or [`NO_POINT`].
     indexes: Vec<u32>,
+    /// Third coordinate of each slot. Empty in a world with two.
+    third: Vec<f32>,
 }
 
 impl Positions {
@@ -41,8 +43,30 @@ impl Positions {
         }
     }
 
+    /// Third coordinate of a slot; zero in a world with two.
+    #[inline]
+    pub fn third(&self, slot: u32) -> f32 {
+        self.third.get(slot as usize).copied().unwrap_or(0.0)
+    }
+
+    /// Sets the third coordinate of a slot.
+    pub fn set_third(&mut self, slot: u32, coordinate: f32) {
+        if slot as usize >= self.third.len() {
+            self.third.resize(slot as usize + 1, 0.0);
+        }
+        self.third[slot as usize] = coordinate;
+    }
+
+    /// Third coordinates by slot. Empty in a world with two.
+    pub(crate) fn thirds(&self) -> &[f32] {
+        &self.third
+    }
+
     /// Removes the position of a slot.
     pub fn remove(&mut self, slot: u32) {
+        if let Some(third) = self.third.get_mut(slot as usize) {
+            *third = 0.0;
+        }
         let Some(index) = self.indexes.get_mut(slot as usize) else {
             return;
         };

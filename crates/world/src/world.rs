@@ -1,6 +1,7 @@
 //! World of one room.
 
 mod builder;
+mod queries;
 mod records;
 
 pub use builder::WorldBuilder;
@@ -10,8 +11,9 @@ use crate::changes::LastChanges;
 use crate::column::{AnyColumn, Column};
 use crate::entities::{Entities, Visibility};
 use crate::positions::Positions;
+use crate::query::LazyIndex;
 use aether_bits::{BitWriter, Component, RecordSchema, StateHasher};
-use aether_space::{IndexedPoint, SlotSet};
+use aether_space::{IndexedPoint, SlotSet, WorldBounds};
 use aether_wire::{EntityId, PlayerId, Tick};
 use std::any::TypeId;
 use std::fmt;
@@ -33,6 +35,9 @@ pub struct World {
     bits_max: Vec<u32>,
     positions: Positions,
     rewind: Rewind,
+    bounds: WorldBounds,
+    /// Index for queries about the present.
+    query_index: LazyIndex,
     changed: SlotSet,
     despawned: Vec<EntityId>,
     without_position: SlotSet,
@@ -164,6 +169,8 @@ impl World {
                 Some(position) => self.positions.set(id.slot, position),
                 None => self.positions.remove(id.slot),
             }
+            self.settle_third(id.slot);
+            self.query_index.clear();
         }
         self.reshape(id.slot, self.entities.shapes[id.slot as usize] & !(1 << index));
         true
@@ -310,6 +317,7 @@ impl World {
                 self.without_position.remove(slot);
             }
         }
+        self.query_index.clear();
         let entities = &self.entities;
         self.rewind.record(self.tick, &self.positions, |slot| entities.at(slot).map(|id| id.generation));
     }
@@ -435,7 +443,7 @@ impl World {
         })
     }
 
-    fn component_index<C: Component>(&self) -> Option<usize> {
+    pub(crate) fn component_index<C: Component>(&self) -> Option<usize> {
         self.types.iter().position(|known| *known == TypeId::of::<C>())
     }
 

@@ -69,6 +69,7 @@ enum Kind {
 /// All benchmarks, in the order they run.
 const BENCHES: &[Bench] = &[
     bench("interest", "aether-space", "interest"),
+    bench("queries", "aether-world", "queries"),
     with_peer(bench("replicate-dense", "aether-replication", "replicate_dense")),
     with_peer(bench("replicate-idle", "aether-replication", "replicate_idle")),
     with_peer(bench("bytes", "aether-replication", "bytes")),

@@ -154,6 +154,15 @@ impl RecordType {
         }
     }
 
+    /// Third coordinate of that position, if it has one.
+    #[must_use]
+    pub fn third_coordinate(&self, record: &Record) -> Option<f32> {
+        match self.position {
+            PositionFields::Vector(all) => record.numbers_at(all)?.get(2).copied(),
+            PositionFields::None | PositionFields::Pair(..) => None,
+        }
+    }
+
     /// Appends the whole record.
     pub fn write_full(&self, record: &Record, writer: &mut BitWriter) {
         self.write_delta(DeltaBasis::new(&self.initial), record, writer);

@@ -80,3 +80,33 @@ fn a_room_without_history_finds_nothing() {
     scene.ticks(5);
     assert_eq!(seen(&mut scene, &ann, target, (4, 0)), None);
 }
+
+#[test]
+fn queries_find_entities_where_the_player_saw_them() {
+    let (mut scene, ann, target) = scene();
+    let player = ann.player;
+    let find = move |scene: &mut Scene, (tick, fraction): (u32, u8), center: [f32; 2]| {
+        ann.push_seeing(scene.room.now().0, 0.0, ViewTick { tick: Tick(tick), fraction });
+        scene.now(move |room| {
+            let mut found = Vec::new();
+            room.query_seen_by(player).expect("there is a history").near(center, 0.1, &mut found);
+            found.iter().map(|found| found.entity).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(find(&mut scene, (55, 0), [55.0, 0.0]), [target]);
+    assert_eq!(find(&mut scene, (55, 128), [55.5, 0.0]), [target]);
+    assert_eq!(find(&mut scene, (55, 128), [55.0, 0.0]), []);
+    assert_eq!(find(&mut scene, (u32::MAX, 0), [60.0, 0.0]), [target]);
+    let stranger = PlayerId(77);
+    assert!(scene.now(move |room| room.query_seen_by(stranger).is_none()));
+    let seen = scene.now(move |room| room.position_3d_seen_by(player, target));
+    assert_eq!(seen, Some([60.0, 0.0, 0.0]));
+}
+
+#[test]
+fn a_room_without_history_has_no_past_queries() {
+    let mut scene = Scene::new(settings());
+    let ann = scene.join("ann").player;
+    scene.spawn_at([5.0, 5.0]);
+    assert!(scene.now(move |room| room.query_seen_by(ann).is_none()));
+}

@@ -21,6 +21,7 @@ mod slow_clients;
 mod stages;
 mod support;
 mod visibility;
+mod waking;
 
 use proptest::test_runner::{Config, RngSeed};
 

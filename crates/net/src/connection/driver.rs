@@ -101,14 +101,15 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
             if let Some(ended) = self.ended {
                 return Poll::Ready(self.meter.take_end().unwrap_or_else(|| ended.into()));
             }
-            let now = self.connections.now();
-            let (protocol, meter) = (&mut self.protocol, &mut self.meter);
-            let metrics = &self.connections.metrics;
+            let (protocol, meter, connections) = (&mut self.protocol, &mut self.meter, self.connections);
+            let metrics = &connections.metrics;
+            // Read once, and only if there is input: most turns end with a read that finds none.
+            let mut now = None;
             let received = self.transport.poll_receive(cx, &mut |path, received| {
                 if meter.has_end() {
                     return;
                 }
-                meter.note_received(now);
+                meter.note_received(*now.get_or_insert_with(|| connections.now()));
                 match received {
                     ReceiveOutcome::Probe => meter.count_probe(),
                     ReceiveOutcome::Message(bytes) => {

@@ -6,10 +6,11 @@ use crate::column::{AnyColumn, ComponentRows, DescribedColumn};
 use crate::entities::Entities;
 use crate::packing::{DescribedPacking, TypedPacking};
 use crate::positions::Positions;
+use crate::query::LazyIndex;
 use aether_bits::Component;
 use aether_bits::runtime::RecordType;
 use aether_bits::schema::COMPONENTS_MAX;
-use aether_space::SlotSet;
+use aether_space::{SlotSet, WorldBounds};
 use aether_wire::Tick;
 use std::any::TypeId;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub struct WorldBuilder {
     entities_max: usize,
     versions: u8,
     rewind_ticks: u16,
+    bounds: WorldBounds,
     columns: Vec<(TypeId, MakeColumn)>,
 }
 
@@ -27,7 +29,13 @@ type MakeColumn = Box<dyn FnOnce(u8) -> Box<dyn AnyColumn> + Send>;
 
 impl Default for WorldBuilder {
     fn default() -> Self {
-        WorldBuilder { entities_max: usize::MAX, versions: VERSIONS_DEFAULT, rewind_ticks: 0, columns: Vec::new() }
+        WorldBuilder {
+            entities_max: usize::MAX,
+            versions: VERSIONS_DEFAULT,
+            rewind_ticks: 0,
+            bounds: WorldBounds::default(),
+            columns: Vec::new(),
+        }
     }
 }
 
@@ -82,6 +90,14 @@ impl WorldBuilder {
         self
     }
 
+    /// Sets the part of the plane that usually contains the entities. Queries are fast within it, and also find
+    /// entities outside it.
+    #[must_use]
+    pub fn bounds(mut self, bounds: WorldBounds) -> Self {
+        self.bounds = bounds;
+        self
+    }
+
     /// Builds an empty world, before its first tick.
     #[must_use]
     pub fn build(self) -> World {
@@ -96,6 +112,8 @@ impl WorldBuilder {
             types,
             positions: Positions::default(),
             rewind: Rewind::new(self.rewind_ticks),
+            bounds: self.bounds,
+            query_index: LazyIndex::default(),
             changed: SlotSet::new(),
             despawned: Vec::new(),
             without_position: SlotSet::new(),

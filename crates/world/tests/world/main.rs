@@ -8,6 +8,7 @@ mod described;
 mod hashing;
 mod model;
 mod ownership;
+mod queries;
 mod rewinding;
 mod spawning;
 mod support;

@@ -113,7 +113,7 @@ pub struct Scoreboard {
     pub players: u16,
 }
 
-/// Event: a player was hit.
+/// Event: a player was hit. It is sent to the shooter and to players near the target.
 #[derive(Clone, Debug, PartialEq, Replicate)]
 #[replicate(channel = "presence")]
 pub struct Hit {

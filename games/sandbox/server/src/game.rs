@@ -4,7 +4,7 @@ use crate::{REWIND_TICKS, save};
 use aether::prelude::*;
 use aether_sandbox_rules::{
     Controls, EDGE, HIT_RADIUS, Hit, Look, RELOAD_SECONDS, SHOT_SECONDS, SPEED_MAX, Scoreboard, Ship, Shot, Thing,
-    fire, is_near, step, wrap,
+    fire, step, wrap,
 };
 use std::collections::BTreeMap;
 
@@ -18,13 +18,12 @@ pub struct Sandbox {
     scoreboard: Option<EntityId>,
     /// Pending requests for stored hits.
     pending_hits: BTreeMap<RequestId, PlayerId>,
-}
-
-/// A ship that a shot may hit.
-struct Target {
-    pilot: PlayerId,
-    ship: EntityId,
-    position: [f32; 2],
+    /// Scratch memory: flying shots, shots that have ended, ships near a shot, and players who are told of a hit.
+    flying: Vec<(EntityId, PlayerId, [f32; 2])>,
+    spent: Vec<EntityId>,
+    found: Vec<FoundEntity>,
+    found_now: Vec<FoundEntity>,
+    witnesses: Vec<PlayerId>,
 }
 
 #[derive(Default)]
@@ -190,11 +189,10 @@ impl Sandbox {
         }
     }
 
-    /// Moves the shots and applies hits, at the positions that the shooter saw.
+    /// Moves the shots and applies hits.
     fn hit(&mut self, room: &mut Context<'_>) {
         let seconds = room.seconds_per_tick();
-        let mut spent = Vec::new();
-        let mut flying = Vec::new();
+        let (mut spent, mut flying) = (std::mem::take(&mut self.spent), std::mem::take(&mut self.flying));
         room.world.each_mut(|id, shot: &mut Shot| {
             for axis in 0..2 {
                 shot.position[axis] = wrap(shot.position[axis] + shot.velocity[axis] * seconds);
@@ -206,39 +204,45 @@ impl Sandbox {
                 flying.push((id, PlayerId(shot.shooter), shot.position));
             }
         });
-        let reach = HIT_RADIUS + SPEED_MAX * f32::from(REWIND_TICKS) * seconds;
-        let mut ships = if flying.is_empty() { Vec::new() } else { self.ships(room) };
-        for (shot, shooter, position) in flying {
-            let hit = ships.iter_mut().find(|target| {
-                let seen = || room.position_seen_by(shooter, target.ship).unwrap_or(target.position);
-                // No ship can have flown farther from the seen position.
-                target.pilot != shooter
-                    && is_near_wrapped(target.position, position, reach)
-                    && is_near(seen(), position, HIT_RADIUS)
-            });
-            if let Some(target) = hit {
+        for (shot, shooter, position) in flying.drain(..) {
+            if let Some(target) = self.target(room, shooter, position) {
                 spent.push(shot);
-                self.damage(room, shooter, target.pilot);
-                target.position = room.world.position(target.ship).unwrap_or(target.position);
+                self.damage(room, shooter, target);
             }
         }
-        for shot in spent {
+        for shot in spent.drain(..) {
             room.world.despawn(shot);
         }
+        (self.spent, self.flying) = (spent, flying);
     }
 
-    /// Returns the position of every ship, in the order of players.
-    fn ships(&self, room: &Context<'_>) -> Vec<Target> {
-        let ship = |&pilot: &PlayerId| {
-            let ship = room.possession(pilot)?;
-            Some(Target { pilot, ship, position: room.world.position(ship)? })
+    /// Returns the first player, in the order of players, whose ship a shot hits where the shooter saw it. A ship that
+    /// the shooter has not seen yet is hit where it is.
+    fn target(&mut self, room: &Context<'_>, shooter: PlayerId, shot: [f32; 2]) -> Option<PlayerId> {
+        let Sandbox { pilots, found, found_now, .. } = self;
+        room.world.query().with::<Ship>().near(shot, HIT_RADIUS, found_now);
+        match room.query_seen_by(shooter) {
+            None => found.clear(),
+            Some(seen) => {
+                seen.with::<Ship>().near(shot, HIT_RADIUS, found);
+                found_now.retain(|target| room.position_seen_by(shooter, target.entity).is_none());
+            }
+        }
+        // No ship can have flown farther from the seen position.
+        let reach = HIT_RADIUS + SPEED_MAX * f32::from(REWIND_TICKS) * room.seconds_per_tick();
+        let is_near_now = |ship| room.world.position(ship).is_some_and(|at| is_near_wrapped(at, shot, reach));
+        let pilot_of = |target: &FoundEntity| {
+            let pilot = room.world.owner(target.entity).filter(|pilot| pilots.contains_key(pilot))?;
+            (room.possession(pilot) == Some(target.entity)).then_some((pilot, target.entity))
         };
-        self.pilots.keys().filter_map(ship).collect()
+        let hits = found.iter().chain(&*found_now).filter_map(pilot_of);
+        hits.filter(|&(pilot, ship)| pilot != shooter && is_near_now(ship)).map(|(pilot, _)| pilot).min()
     }
 
     fn damage(&mut self, room: &mut Context<'_>, shooter: PlayerId, target: PlayerId) {
         let position = self.random_position(room);
-        let Some(ship) = room.possession(target).and_then(|ship| room.world.get_mut::<Ship>(ship)) else { return };
+        let Some(entity) = room.possession(target) else { return };
+        let Some(ship) = room.world.get_mut::<Ship>(entity) else { return };
         ship.hull -= DAMAGE;
         let hull = ship.hull.max(0);
         if hull == 0 {
@@ -247,7 +251,22 @@ impl Sandbox {
         if let Some(pilot) = self.pilots.get_mut(&shooter) {
             pilot.hits = pilot.hits.saturating_add(1);
         }
-        room.broadcast(&Hit { shooter: shooter.0, target: target.0, hull });
+        self.find_witnesses(room, shooter, entity);
+        room.send_to(&self.witnesses, &Hit { shooter: shooter.0, target: target.0, hull });
+    }
+
+    /// Finds the players who are told of a hit: those who can see the ship, and the shooter. With hundreds of players
+    /// there are hundreds of hits a second, which nobody else can use.
+    fn find_witnesses(&mut self, room: &Context<'_>, shooter: PlayerId, ship: EntityId) {
+        let Sandbox { found, witnesses, .. } = self;
+        let radius = room.settings().interest.map_or(f32::INFINITY, |interest| interest.radius);
+        let position = room.world.position(ship).unwrap_or_default();
+        room.world.query().with::<Ship>().near(position, radius, found);
+        witnesses.clear();
+        witnesses.extend(found.iter().filter_map(|witness| room.world.owner(witness.entity)));
+        if !witnesses.contains(&shooter) {
+            witnesses.push(shooter);
+        }
     }
 
     fn update_scoreboard(&mut self, room: &mut Context<'_>) {

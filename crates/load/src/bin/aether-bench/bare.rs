@@ -28,9 +28,12 @@ pub struct BareRelayArguments {
 /// Arguments of the minimal crowd server.
 #[derive(clap::Args)]
 pub struct BareCrowdArguments {
-    /// Size of a snapshot in bytes
+    /// Size of a snapshot in bytes, with framing
     #[arg(long)]
     bytes: usize,
+    /// Number of packets of a snapshot, which are written together
+    #[arg(long, default_value_t = 1)]
+    packets: usize,
 }
 
 /// Relays every message to the other clients of its room.
@@ -68,15 +71,20 @@ pub fn relay(arguments: BareRelayArguments) -> Outcome {
 pub fn crowd(arguments: BareCrowdArguments) -> Outcome {
     rlimit::increase_nofile_limit(u64::MAX)?;
     let mut sockets = Sockets::new()?;
-    let mut frame = Vec::new();
-    frame_bytes(&mut frame, Opcode::Binary, &vec![7; arguments.bytes]);
+    let mut frames = Vec::new();
+    let packets = arguments.packets.max(1);
+    for packet in 1..=packets {
+        // Each packet has a header of four bytes, or of two if it is short.
+        let payload = vec![7; (arguments.bytes * packet / packets).saturating_sub(frames.len() + 4)];
+        frame_bytes(&mut frames, Opcode::Binary, &payload);
+    }
     let mut next = Instant::now() + CROWD_INTERVAL;
     let mut inputs = 0_u64;
     loop {
         sockets.poll(Some(next), &mut |_, _| inputs += 1)?;
         if Instant::now() >= next {
             for client in 0..sockets.peers.len() {
-                sockets.write(client, &frame);
+                sockets.write(client, &frames);
             }
             next += CROWD_INTERVAL;
         }

@@ -12,6 +12,7 @@ mod operations;
 mod pages;
 mod platforms;
 mod play;
+mod queries;
 mod relay;
 mod requests;
 mod resume;

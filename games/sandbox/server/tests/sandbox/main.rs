@@ -1,6 +1,7 @@
 //! The sandbox in a room: deterministic, consistent for all clients, without allocations.
 
 mod allocations;
+mod battle;
 mod golden;
 mod recordings;
 mod storm;
