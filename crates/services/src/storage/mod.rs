@@ -28,7 +28,7 @@ use crate::caller::Caller;
 use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError, TOKEN_REQUIRED};
 use aether_store::{Statements, Store, StoreError, Transaction};
-use read::{Listing, readable};
+use read::{Listing, ObjectSize, readable};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -135,6 +135,10 @@ impl Storage {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
+        if let Some(search) = read::size_search(user, &ids) {
+            let sizes = self.store.run(search, |answers| answers.rows(0, ObjectSize::from_row)).await?;
+            read::check_sizes(user, &sizes)?;
+        }
         let search = read::search(&ids);
         self.store.run(search, move |answers| Ok(readable(user, &ids, answers.rows(0, Object::from_row)?))).await
     }
@@ -151,7 +155,10 @@ impl Storage {
         limit: i32,
         cursor: &str,
     ) -> Result<Page, ServiceError> {
-        let listing = Listing::check(collection, owner, user_of(caller)?, limit, cursor)?;
+        let mut listing = Listing::check(collection, owner, user_of(caller)?, limit, cursor)?;
+        if let Some(search) = listing.size_search() {
+            listing.shorten(&self.store.run(search, |answers| answers.rows(0, ObjectSize::from_row)).await?);
+        }
         let search = listing.search();
         self.store.run(search, move |answers| Ok(listing.page(answers.rows(0, Object::from_row)?))).await
     }
