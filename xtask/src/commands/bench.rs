@@ -1,5 +1,7 @@
 //! The benchmarks, their aims, and the peers they are compared with.
 
+mod instructions;
+
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -19,6 +21,7 @@ pub const COMMAND: Command = Command {
     summary: "Runs the benchmarks and compares each result with its aim.",
     help: "
 Usage: cargo xtask bench [--short] [--peers] [name...]
+       cargo xtask bench --instructions [--record] [name...]
        cargo xtask bench list
 
   name      runs only the benchmarks named
@@ -26,6 +29,11 @@ Usage: cargo xtask bench [--short] [--peers] [name...]
   --short   a quick form in a development build that only checks that they run;
             its results mean little
   --peers   also runs bevy_replicon on the same workload and shows the ratio
+  --instructions
+            counts the instructions per tick of replicate-dense, rooms and world
+            with callgrind, and fails if one is more than 2 % above the figure
+            in xtask/instructions.json
+  --record  writes the new figures to that file
 
 The last line of a benchmark is `<name>: <value> <unit>, aim <aim>: met` (or
 `missed`). A benchmark with several aims prints more such lines before it, whose
@@ -54,6 +62,8 @@ struct Bench {
     has_peer: bool,
     /// True if `cargo xtask test` runs its short form.
     in_test: bool,
+    /// True if its instructions are counted.
+    is_counted: bool,
 }
 
 /// Build and start of a benchmark.
@@ -69,12 +79,12 @@ enum Kind {
 /// All benchmarks, in the order they run.
 const BENCHES: &[Bench] = &[
     bench("interest", "aether-space", "interest"),
-    with_peer(bench("replicate-dense", "aether-replication", "replicate_dense")),
+    counting(with_peer(bench("replicate-dense", "aether-replication", "replicate_dense"))),
     with_peer(bench("replicate-idle", "aether-replication", "replicate_idle")),
     with_peer(bench("bytes", "aether-replication", "bytes")),
     bench("cubes", "aether-replication", "cubes"),
-    bench("world", "aether-engine", "world"),
-    bench("rooms", "aether-engine", "rooms"),
+    counting(bench("world", "aether-engine", "world")),
+    counting(bench("rooms", "aether-engine", "rooms")),
     bench("rank", "aether-ranks", "rank"),
     bench("query", "aether-query", "query"),
     bench("store", "aether-store", "store"),
@@ -83,7 +93,7 @@ const BENCHES: &[Bench] = &[
     network("spatial-300"),
     network("connections"),
     network("api"),
-    Bench { name: "arena", kind: Kind::Browser, has_peer: false, in_test: false },
+    Bench { name: "arena", kind: Kind::Browser, has_peer: false, in_test: false, is_counted: false },
 ];
 
 /// The folder of the peer, outside the workspace so that the product does not depend on it.
@@ -114,11 +124,14 @@ struct Row {
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut options = Options { short: false, peers: false };
+    let (mut has_instructions, mut record) = (false, false);
     let mut names = Vec::new();
     while let Some(argument) = parser.next()? {
         match argument {
             Long("short") => options.short = true,
             Long("peers") => options.peers = true,
+            Long("instructions") => has_instructions = true,
+            Long("record") => record = true,
             Value(name) => names.push(text(name)?),
             other => return Err(other.unexpected().into()),
         }
@@ -129,7 +142,21 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
         }
         return Ok(());
     }
-    measure(project, &chosen(&names)?, options)
+    match (has_instructions, record) {
+        (true, _) => {
+            let benches = if names.is_empty() { counted() } else { chosen(&names)? };
+            instructions::count(project, &benches, record)
+        }
+        (false, true) => Err(Failure::new("only instructions are recorded; use `--instructions --record`")),
+        (false, false) => measure(project, &chosen(&names)?, options),
+    }
+}
+
+/// Benchmarks whose instructions are counted, by name.
+fn counted() -> Vec<&'static Bench> {
+    let mut benches: Vec<&Bench> = BENCHES.iter().filter(|bench| bench.is_counted).collect();
+    benches.sort_by_key(|bench| bench.name);
+    benches
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
@@ -317,15 +344,19 @@ fn table(rows: &[Row]) -> String {
 }
 
 const fn bench(name: &'static str, package: &'static str, target: &'static str) -> Bench {
-    Bench { name, kind: Kind::Target { package, target }, has_peer: false, in_test: true }
+    Bench { name, kind: Kind::Target { package, target }, has_peer: false, in_test: true, is_counted: false }
 }
 
 const fn network(name: &'static str) -> Bench {
-    Bench { name, kind: Kind::Network, has_peer: false, in_test: true }
+    Bench { name, kind: Kind::Network, has_peer: false, in_test: true, is_counted: false }
 }
 
 const fn with_peer(bench: Bench) -> Bench {
     Bench { has_peer: true, ..bench }
+}
+
+const fn counting(bench: Bench) -> Bench {
+    Bench { is_counted: true, ..bench }
 }
 
 #[cfg(test)]
