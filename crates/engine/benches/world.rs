@@ -125,18 +125,18 @@ fn main() {
         (0..CLIENTS).map(|number| join(number).expect("the mailbox is not full")).collect();
     let mut times = Vec::new();
     let mut stages = [Duration::ZERO; 5];
-    let (mut bytes, mut updates) = (0, 0);
+    let (mut bytes, mut updates, mut checksum) = (0, 0, 0);
     for round in 0..rounds + WARM_UP_ROUNDS {
         steer(&endpoints, round as u32 + 1);
         let mut watch = Watch::default();
         if round < WARM_UP_ROUNDS {
             room.tick(&mut watch);
-            read(&endpoints);
+            read(&endpoints, &mut checksum);
         } else {
             let start = Instant::now();
             measured_tick(&mut room, &mut watch);
             times.push(start.elapsed());
-            let read = read(&endpoints);
+            let read = read(&endpoints, &mut checksum);
             bytes += read;
             updates += watch.updates;
             stages.iter_mut().zip(watch.stages).for_each(|(sum, time)| *sum += time);
@@ -154,6 +154,7 @@ fn main() {
     );
     let figure = times[times.len() / 2].as_secs_f64() * 1e3;
     println!("p99 {:.3} ms", times[times.len() * 99 / 100].as_secs_f64() * 1e3);
+    println!("checksum of all packets {checksum:016x}");
     println!("measured: {} ticks", times.len());
     println!("world: {figure:.3} ms, aim under 5 ms: {}", if figure < 5.0 { "met" } else { "missed" });
 }
@@ -171,13 +172,18 @@ fn steer(endpoints: &[ConnectionEndpoint], seq: u32) {
     }
 }
 
+/// Prime of the checksum, FNV-1a.
+const CHECKSUM_PRIME: u64 = 0x100_0000_01b3;
+
 /// Every client takes its packets.
-fn read(endpoints: &[ConnectionEndpoint]) -> usize {
+fn read(endpoints: &[ConnectionEndpoint], checksum: &mut u64) -> usize {
     let mut bytes = 0;
     for endpoint in endpoints {
         while endpoint.next_reliable().is_some() {}
         while let Some(packet) = endpoint.next_state() {
             bytes += packet.len();
+            *checksum =
+                packet.iter().fold(*checksum, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(CHECKSUM_PRIME));
             endpoint.recycle(packet);
         }
     }

@@ -54,7 +54,11 @@ pub struct Outbox {
     latest: PacketSeq,
     pub bytes: usize,
     pub packets: usize,
+    checksum: u64,
 }
+
+/// Prime of the checksum, FNV-1a.
+const CHECKSUM_PRIME: u64 = 0x100_0000_01b3;
 
 impl PacketSink for Outbox {
     fn buffer(&mut self) -> Vec<u8> {
@@ -88,6 +92,12 @@ impl Client {
     /// Not measured: the client takes the packets and returns the buffers.
     fn take(&mut self) {
         self.acks.push_back(self.outbox.latest);
+        self.outbox.checksum = self
+            .outbox
+            .sent
+            .iter()
+            .flatten()
+            .fold(self.outbox.checksum, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(CHECKSUM_PRIME));
         self.outbox.spare.append(&mut self.outbox.sent);
     }
 }
@@ -178,7 +188,11 @@ pub fn send_all(
         world.settle();
     }
     let (bytes, packets) = clients.iter().fold((0, 0), |(b, p), c| (b + c.outbox.bytes, p + c.outbox.packets));
-    println!("  {packets} packets of {} bytes on average, those of the first state included", bytes / packets);
+    let checksum = clients.iter().fold(0, |sum: u64, client| sum.wrapping_add(client.outbox.checksum));
+    println!(
+        "  {packets} packets of {} bytes on average, those of the first state included; checksum {checksum:016x}",
+        bytes / packets
+    );
     median(&mut times)
 }
 
