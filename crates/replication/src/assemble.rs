@@ -1,7 +1,7 @@
 //! Assembles encoded ranges into packets.
 
 use crate::DeliveryOrder;
-use crate::deltas::DeltaCache;
+use crate::deltas::{DeltaCache, DeltaKey};
 use crate::gather::{DueEntity, GatherBuffer};
 use crate::in_flight::PacketContents;
 use crate::packet::{self, DeltaSource, ENTRIES_MAX, PREFIX_BITS_MAX, PacketHeader, PacketPart};
@@ -96,7 +96,11 @@ struct Packets<'a, S> {
     counts: [u32; 3],
     contents: PacketContents,
     next_slot: u32,
-    source: DeltaSource,
+    /// States from which the previous update was made.
+    source: DeltaKey,
+    is_ordered: bool,
+    /// True if anything waits, so that what is sent must be taken out.
+    has_waiting: bool,
 }
 
 impl<'a, S: PacketSink> Packets<'a, S> {
@@ -106,9 +110,21 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         Scratch { writer, uses, block_uses }: Scratch<'a>,
         sink: &'a mut S,
     ) -> Self {
-        let (counts, contents, next_slot, source) = ([0; 3], PacketContents::default(), 0, DeltaSource::default());
-        let mut packets =
-            Packets { view, sink, writer, uses, block_uses, snapshot, counts, contents, next_slot, source };
+        let (is_ordered, has_waiting) = (view.order == DeliveryOrder::Ordered, !view.waiting.is_empty());
+        let mut packets = Packets {
+            view,
+            sink,
+            writer,
+            uses,
+            block_uses,
+            snapshot,
+            counts: [0; 3],
+            contents: PacketContents::default(),
+            next_slot: 0,
+            source: DeltaKey::default(),
+            is_ordered,
+            has_waiting,
+        };
         packets.begin();
         packets
     }
@@ -118,13 +134,13 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         departed.sort_unstable();
         for (slot, sent) in departed.iter_mut().filter(|(_, sent)| *sent == Tick::ZERO) {
             *sent = self.snapshot.tick;
-            self.make_room(PacketPart::Removed, 0, 1);
+            self.make_room(PacketPart::Removed, 0);
             let (code, bits) = packet::gap_code(*slot - self.next_slot, self.snapshot.gap_order);
             self.writer.write(code, bits);
             self.next_slot = *slot + 1;
             self.contents.removals.push(*slot);
         }
-        if self.view.order == DeliveryOrder::Ordered {
+        if self.is_ordered {
             departed.clear();
         }
         self.view.departed = departed;
@@ -143,46 +159,59 @@ impl<'a, S: PacketSink> Packets<'a, S> {
 
     #[inline]
     fn add_entity(&mut self, part: PacketPart, due: &DueEntity, deltas: &DeltaCache) {
-        self.make_room(part, usize::from(due.found.bits), 1);
+        self.make_room(part, usize::from(due.found.bits));
         self.write_entity(part, due, deltas);
         self.uses[due.found.range as usize] += 1;
+        if part == PacketPart::Full {
+            // An update goes to clients that have the entity, so it was announced before.
+            self.view.entities.announced.insert(due.slot);
+        }
         self.mark_sent(due.slot / 64, 1 << (due.slot % 64));
-        if self.view.was_over_budget {
-            self.view.entities.priority[due.at as usize] = 0.0;
-        }
-        if self.view.order == DeliveryOrder::Ordered {
-            self.view.entities.advance(due.at as usize, self.snapshot.tick);
-        }
+        self.settle(due.at as usize);
     }
 
     /// Writes a shared block: its first entity, and the others as one run.
     fn write_block(&mut self, due: &DueEntity, deltas: &DeltaCache) {
         let block = deltas.blocks.at(due.found.range);
-        let members = deltas.blocks.members(block);
-        let word = due.slot / 64;
-        let visible = self.view.entities.visible.words()[word as usize];
-        let at = |slot: u32| due.at + (visible & ((1 << (slot % 64)) - 1)).count_ones();
-        if !self.has_room(PacketPart::Update, block.bits, members.len() as u32) {
-            for member in members {
-                self.add_entity(PacketPart::Update, &DueEntity { at: at(member.due.slot), ..member.due }, deltas);
-            }
-            return;
+        if !self.has_room(PacketPart::Update, block.bits, block.len) {
+            return self.write_members(due, deltas);
         }
-        self.counts[PacketPart::Update as usize] += members.len() as u32;
-        self.write_entity(PacketPart::Update, &members[0].due, deltas);
+        self.counts[PacketPart::Update as usize] += block.len;
+        self.write_entity(PacketPart::Update, &block.start, deltas);
         deltas.blocks.append(block, self.writer);
-        self.next_slot = members[members.len() - 1].due.slot + 1;
+        self.next_slot = block.end;
         self.block_uses[due.found.range as usize] += 1;
-        self.mark_sent(word, block.due);
-        if self.view.was_over_budget {
-            for member in members {
-                self.view.entities.priority[at(member.due.slot) as usize] = 0.0;
+        self.mark_sent(due.slot / 64, block.due);
+        if self.is_ordered || self.view.was_over_budget {
+            for member in deltas.blocks.members(block) {
+                self.settle(self.index(due, member));
             }
         }
-        if self.view.order == DeliveryOrder::Ordered {
-            for member in members {
-                self.view.entities.advance(at(member.due.slot) as usize, self.snapshot.tick);
-            }
+    }
+
+    /// Writes the entities of a block one by one, because they do not fit the packet.
+    #[cold]
+    fn write_members(&mut self, due: &DueEntity, deltas: &DeltaCache) {
+        for member in deltas.blocks.members(deltas.blocks.at(due.found.range)) {
+            let at = self.index(due, member) as u32;
+            self.add_entity(PacketPart::Update, &DueEntity { at, ..*member }, deltas);
+        }
+    }
+
+    /// Returns the index of a member of the block `due` in the arrays of `ViewEntities`.
+    fn index(&self, due: &DueEntity, member: &DueEntity) -> usize {
+        let visible = self.view.entities.visible.words()[member.slot as usize / 64];
+        (due.at + (visible & ((1 << (member.slot % 64)) - 1)).count_ones()) as usize
+    }
+
+    /// Notes that the entity at an index was sent.
+    #[inline]
+    fn settle(&mut self, at: usize) {
+        if self.view.was_over_budget {
+            self.view.entities.priority[at] = 0.0;
+        }
+        if self.is_ordered {
+            self.view.entities.advance(at, self.snapshot.tick);
         }
     }
 
@@ -192,14 +221,14 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         let (mut lead, mut lead_bits) = packet::gap_code(due.slot - self.next_slot, self.snapshot.gap_order);
         self.next_slot = due.slot + 1;
         if part == PacketPart::Update {
-            let source = due.source(self.snapshot.tick);
-            if source == self.source {
+            if due.source == self.source {
                 lead_bits += 1;
             } else {
-                let (code, bits) = source.code();
+                let age = self.snapshot.tick.0 - due.source.base().0;
+                let (code, bits) = DeltaSource { age, spacing: u32::from(due.source.spacing()) }.code();
                 lead |= code << lead_bits;
                 lead_bits += bits;
-                self.source = source;
+                self.source = due.source;
             }
         }
         deltas.append(lead, lead_bits, due.found, self.writer);
@@ -208,23 +237,22 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     /// Marks some slots of a word as sent.
     #[inline]
     fn mark_sent(&mut self, word: u32, slots: u64) {
-        self.view.entities.announced.insert_word(word as usize, slots);
-        if self.view.order == DeliveryOrder::Unordered {
+        if !self.is_ordered {
             self.contents.add(word, slots);
         }
-        if !self.view.waiting.is_empty() {
+        if self.has_waiting {
             self.view.waiting.remove_word(word as usize, slots);
         }
     }
 
     /// Starts a new packet if an entry of `bits` bits does not fit, and counts the entry.
     #[inline]
-    fn make_room(&mut self, part: PacketPart, bits: usize, count: u32) {
-        if !self.has_room(part, bits, count) {
+    fn make_room(&mut self, part: PacketPart, bits: usize) {
+        if !self.has_room(part, bits, 1) {
             self.finish(false);
             self.begin();
         }
-        self.counts[part as usize] += count;
+        self.counts[part as usize] += 1;
     }
 
     #[inline]
@@ -234,13 +262,13 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     }
 
     fn begin(&mut self) {
-        if self.view.order == DeliveryOrder::Unordered {
+        if !self.is_ordered {
             self.contents = self.view.in_flight.new_contents(self.snapshot.tick);
         }
         self.writer.clear();
         self.counts = [0; 3];
         self.next_slot = 0;
-        self.source = DeltaSource::default();
+        self.source = DeltaKey::new(self.snapshot.tick, 0);
         let header = PacketHeader {
             tick: self.snapshot.tick,
             sequence: self.view.next_sequence.0 as u16,
@@ -253,10 +281,10 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     }
 
     fn finish(&mut self, last: bool) {
-        packet::finish(self.snapshot.present, self.counts, last, self.writer);
+        packet::finish(self.snapshot.present, self.counts, last, self.snapshot.gap_order, self.writer);
         let sequence = self.view.next_sequence;
         self.view.next_sequence.0 += 1;
-        if self.view.order == DeliveryOrder::Unordered {
+        if !self.is_ordered {
             self.view.in_flight.add(sequence, std::mem::take(&mut self.contents));
         }
         let mut buffer = self.sink.buffer();

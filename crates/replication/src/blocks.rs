@@ -4,9 +4,9 @@
 //! needs a word of 64 slots stores its bits here; the others copy them as one run instead of entity by entity. The
 //! bytes are the same either way.
 
-use crate::deltas::DeltaCache;
+use crate::deltas::{DeltaCache, DeltaKey};
 use crate::gather::DueEntity;
-use crate::packet::{self, DeltaSource};
+use crate::packet;
 use aether_bits::BitWriter;
 use aether_wire::Tick;
 
@@ -18,12 +18,13 @@ const FORMS_MAX: u32 = 8;
 /// Shared blocks of one snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    tick: Tick,
     round: u32,
     /// Per word: the round in which it was last used, its first block and the number of blocks.
     heads: Vec<(u32, u32, u32)>,
     blocks: Vec<Block>,
-    members: Vec<Member>,
+    members: Vec<DueEntity>,
+    /// Per member: the baseline that the client has. Clients with the same baselines need the same bits.
+    keys: Vec<DeltaKey>,
     /// Bits of all members except the first, whose lead depends on what precedes it.
     runs: BitWriter,
 }
@@ -36,23 +37,19 @@ pub(crate) struct Block {
     received: Tick,
     gap_order: u32,
     first: u32,
-    len: u32,
+    pub len: u32,
     run_word: u32,
     run_bits: u32,
-    pub source: DeltaSource,
+    pub source: DeltaKey,
+    /// First entity, whose lead depends on what precedes it.
+    pub start: DueEntity,
+    /// Slot after the last entity.
+    pub end: u32,
     /// Bits in a packet, without the lead of the first entity.
     pub bits: usize,
     /// Bits that its entities count against the budget.
     pub cost: usize,
     next: u32,
-}
-
-/// One entity of a block, with the baseline that the client has: clients with the same baselines need the same bits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Member {
-    pub due: DueEntity,
-    base: Tick,
-    spacing: u8,
 }
 
 /// Updates of a word that a client needs.
@@ -65,30 +62,22 @@ pub(crate) struct BlockRequest<'a> {
     pub due: u64,
     /// Index of the word's first slot in the arrays of `ViewEntities`.
     pub before: u32,
-    pub bases: &'a [Tick],
-    pub spacings: &'a [u8],
+    pub keys: &'a [DeltaKey],
     pub received: Tick,
     pub gap_order: u32,
 }
 
 const NONE: u32 = u32::MAX;
 
-impl BlockRequest<'_> {
-    /// Returns the index in the arrays of `ViewEntities` for the slot with this bit.
-    #[inline]
-    pub fn at(&self, bit: u64) -> usize {
-        (self.before + (self.seen & (bit - 1)).count_ones()) as usize
-    }
-}
-
 impl Blocks {
-    pub fn begin(&mut self, tick: Tick, round: u32) {
+    pub fn begin(&mut self, round: u32) {
         if round <= self.round {
             self.heads.clear();
         }
-        (self.tick, self.round) = (tick, round);
+        self.round = round;
         self.blocks.clear();
         self.members.clear();
+        self.keys.clear();
         self.runs.clear();
     }
 
@@ -116,16 +105,16 @@ impl Blocks {
         }
         let (round, next, forms) = self.heads[word];
         let (next, forms) = if round == self.round { (next, forms) } else { (NONE, 0) };
-        let Some(source) = due.first().map(|first| first.source(self.tick)) else { return };
-        let uniform = due.iter().all(|due| !due.found.full && due.source(self.tick) == source);
+        let Some(source) = due.first().map(|first| first.source) else { return };
+        let uniform = due.iter().all(|due| !due.found.full && due.source == source);
         if !uniform || forms >= FORMS_MAX || due.len() != request.due.count_ones() as usize {
             return;
         }
         let (first, run_word) = (self.members.len() as u32, self.runs.words().len());
         for (index, due) in due.iter().enumerate() {
-            let at = due.at as usize;
-            self.members.push(Member { due: *due, base: request.bases[at], spacing: request.spacings[at] });
-            if let Some(previous) = index.checked_sub(1).map(|index| &self.members[first as usize + index].due) {
+            self.members.push(*due);
+            self.keys.push(request.keys[due.at as usize]);
+            if let Some(previous) = index.checked_sub(1).map(|index| &self.members[first as usize + index]) {
                 let (lead, bits) = packet::gap_code(due.slot - previous.slot - 1, request.gap_order);
                 deltas.append(lead, bits + 1, due.found, &mut self.runs);
             }
@@ -142,6 +131,8 @@ impl Blocks {
             run_word: run_word as u32,
             run_bits,
             source,
+            start: due[0],
+            end: due[due.len() - 1].slot + 1,
             bits: run_bits as usize + usize::from(due[0].found.bits),
             cost: due.iter().map(DueEntity::cost).sum(),
             next,
@@ -159,7 +150,7 @@ impl Blocks {
     }
 
     /// Returns the entities of a block.
-    pub fn members(&self, block: &Block) -> &[Member] {
+    pub fn members(&self, block: &Block) -> &[DueEntity] {
         &self.members[block.first as usize..][..block.len as usize]
     }
 
@@ -173,9 +164,12 @@ impl Blocks {
         if block.due != request.due || block.received != request.received || block.gap_order != request.gap_order {
             return false;
         }
-        self.members(block).iter().all(|member| {
-            let at = request.at(1 << (member.due.slot % 64));
-            request.bases[at] == member.base && request.spacings[at] == member.spacing
+        let seen = &request.keys[request.before as usize..][..request.seen.count_ones() as usize];
+        let mut due = block.due;
+        self.keys[block.first as usize..][..block.len as usize].iter().all(|key| {
+            let bit = due & due.wrapping_neg();
+            due ^= bit;
+            seen[(request.seen & (bit - 1)).count_ones() as usize] == *key
         })
     }
 }

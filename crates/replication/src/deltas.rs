@@ -3,7 +3,6 @@
 use crate::blocks::Blocks;
 use crate::gather::GatherBuffer;
 use aether_bits::{BasisAges, BitWriter};
-use aether_space::SlotSet;
 use aether_wire::Tick;
 use aether_world::{World, bits_of};
 
@@ -25,7 +24,7 @@ pub struct DeltaCache {
     /// Blocks of 64 slots that several clients share.
     pub(crate) blocks: Blocks,
     /// Scratch memory of [`DeltaCache::encode_ahead`].
-    pub(crate) wanted: SlotSet,
+    pub(crate) wanted: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,11 +35,31 @@ struct Head {
 }
 
 /// States from which a delta is made: the tick of the baseline, zero for none, and the ticks from there back to the
-/// state from which motion is predicted.
+/// state from which motion is predicted. They are one number, so that one comparison finds whether two keys are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DeltaKey {
-    pub base: Tick,
-    pub spacing: u8,
+pub(crate) struct DeltaKey(u64);
+
+impl DeltaKey {
+    #[inline]
+    pub fn new(base: Tick, spacing: u8) -> Self {
+        DeltaKey(u64::from(base.0) << 8 | u64::from(spacing))
+    }
+
+    #[inline]
+    pub fn base(self) -> Tick {
+        Tick((self.0 >> 8) as u32)
+    }
+
+    #[inline]
+    pub fn spacing(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// Returns the key with the same baseline and another spacing.
+    #[inline]
+    pub fn with_spacing(self, spacing: u8) -> Self {
+        DeltaKey(self.0 & !0xff | u64::from(spacing))
+    }
 }
 
 /// An encoded delta, as gathering needs it.
@@ -90,7 +109,7 @@ impl DeltaCache {
         self.arena.clear();
         self.ranges.clear();
         self.shares.clear();
-        self.blocks.begin(self.tick, self.round);
+        self.blocks.begin(self.round);
     }
 
     /// Returns the delta of a slot's entity from `key`, or the full entity if there is no baseline. Encodes it if no
@@ -132,7 +151,7 @@ impl DeltaCache {
     pub fn count_bits(&self, gathered: &mut GatherBuffer, component_bits: &mut ComponentBits) -> u64 {
         for (number, &uses) in gathered.block_uses.iter().enumerate() {
             for member in self.blocks.members(self.blocks.at(number as u32)) {
-                gathered.uses[member.due.found.range as usize] += uses;
+                gathered.uses[member.found.range as usize] += uses;
             }
         }
         gathered.block_uses.clear();
@@ -178,12 +197,12 @@ impl DeltaCache {
         let word = self.arena.words().len();
         let share = self.shares.len();
         self.shares.resize(share + self.components, 0);
-        let mut spacing = key.spacing;
-        let mut full = key.base == Tick::ZERO || world.shaped_at(slot) > key.base;
+        let mut spacing = key.spacing();
+        let mut full = key.base() == Tick::ZERO || world.shaped_at(slot) > key.base();
         if !full && !self.write_delta(world, slot, key, share) {
             self.undo(word, share);
             spacing = 0;
-            if key.spacing == 0 || !self.write_delta(world, slot, DeltaKey { spacing, ..key }, share) {
+            if key.spacing() == 0 || !self.write_delta(world, slot, key.with_spacing(spacing), share) {
                 self.undo(word, share);
                 full = true;
             }
@@ -205,19 +224,25 @@ impl DeltaCache {
     }
 
     /// Appends the components that changed after the baseline. Returns false if a required state is no longer known.
-    fn write_delta(&mut self, world: &World, slot: u32, DeltaKey { base, spacing }: DeltaKey, share: usize) -> bool {
+    fn write_delta(&mut self, world: &World, slot: u32, key: DeltaKey, share: usize) -> bool {
+        let base = key.base();
         if world.changed_at(slot) <= base {
             return true;
         }
         let shape = world.shape(slot);
         let columns = world.columns();
-        if shape.count_ones() > 1 {
-            for index in bits_of(shape) {
-                self.arena.write_bool(columns[index].changed_after(slot, base));
-            }
+        let elapsed = self.tick.since(base);
+        let ages = BasisAges { elapsed, spacing: u32::from(key.spacing()), seconds_per_tick: self.seconds_per_tick };
+        if shape.is_power_of_two() {
+            // The set of components is the same as at the baseline, so it is this component that changed.
+            let (index, before) = (shape.trailing_zeros() as usize, self.arena.bits());
+            let is_known = columns[index].write_delta(slot, base, ages, &mut self.arena);
+            self.shares[share + index] = (self.arena.bits() - before) as u16;
+            return is_known;
         }
-        let (elapsed, spacing) = (self.tick.since(base), u32::from(spacing));
-        let ages = BasisAges { elapsed, spacing, seconds_per_tick: self.seconds_per_tick };
+        for index in bits_of(shape) {
+            self.arena.write_bool(columns[index].changed_after(slot, base));
+        }
         for index in bits_of(shape) {
             if columns[index].changed_after(slot, base) {
                 let before = self.arena.bits();

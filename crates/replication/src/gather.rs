@@ -2,7 +2,7 @@
 
 use crate::blocks::{BlockRequest, DUE_MIN};
 use crate::deltas::{DeltaKey, FoundDelta};
-use crate::packet::{self, DeltaSource, GAP_ORDER_MAX, SPACING_MAX};
+use crate::packet::{self, GAP_ORDER_MAX, SOURCE_BITS, SPACING_MAX};
 use crate::view::{ClientView, SnapshotContext};
 use crate::{BASELINE_AGE_MAX, DeliveryOrder, DeltaCache, SendSettings};
 use aether_bits::BitWriter;
@@ -28,6 +28,8 @@ pub struct GatherBuffer {
     slot_words: Vec<SlotWord>,
     /// Scratch memory: one bit per slot.
     words: Vec<u64>,
+    /// Per word: slots that were last due, and [`gap_widths`] of them. Many clients need the same slots.
+    word_widths: Vec<(u64, u32)>,
     /// Order of the Exp-Golomb code for gaps.
     pub(crate) gap_order: u32,
     /// Estimated bits of everything that is due.
@@ -54,7 +56,8 @@ pub(crate) struct DueEntity {
     pub slot: u32,
     /// Index in the arrays of `ViewEntities`; for a block, that of the first slot of its word.
     pub at: u32,
-    pub base: Tick,
+    /// States from which the update is made.
+    pub source: DeltaKey,
     pub found: FoundDelta,
 }
 
@@ -67,11 +70,6 @@ impl DueEntity {
     /// so that sharing does not change what is chosen.
     pub fn cost(&self) -> usize {
         usize::from(self.found.bits) + PREFIX_BITS_TYPICAL
-    }
-
-    /// Returns the states from which the update is made.
-    pub fn source(&self, now: Tick) -> DeltaSource {
-        DeltaSource { age: now.0 - self.base.0, spacing: u32::from(self.found.spacing) }
     }
 }
 
@@ -106,15 +104,14 @@ impl GatherBuffer {
             let slot = self.due[index as usize].slot as usize;
             self.words[slot / 64] |= 1 << (slot % 64);
         }
-        let (mut bits, mut next, mut source) = (0, 0, DeltaSource::default());
+        let (mut bits, mut next, mut source) = (0, 0, DeltaKey::new(now, 0));
         for due in &self.due {
             if self.words[due.slot as usize / 64] >> (due.slot % 64) & 1 == 1 {
                 bits += packet::gap_code(due.slot - next, self.gap_order).1 as usize + usize::from(due.found.bits);
                 next = due.slot + 1;
                 if !due.found.full {
-                    let same = due.source(now) == source;
-                    bits += if same { 1 } else { source.code().1 as usize };
-                    source = due.source(now);
+                    bits += if due.source == source { 1 } else { SOURCE_BITS as usize };
+                    source = due.source;
                 }
             }
         }
@@ -134,13 +131,25 @@ impl GatherBuffer {
             if due.is_block() {
                 let block = deltas.blocks.at(due.found.range);
                 let members = deltas.blocks.members(block).iter();
-                self.due.extend(
-                    members.map(|member| DueEntity { at: visible.count_below(member.due.slot) as u32, ..member.due }),
-                );
+                self.due
+                    .extend(members.map(|member| DueEntity { at: visible.count_below(member.slot) as u32, ..*member }));
             } else {
                 self.due.push(*due);
             }
         }
+    }
+
+    /// Returns the sum of the widths of the gaps between the due slots of a word.
+    #[inline]
+    fn gap_widths(&mut self, word: usize, due: u64) -> u32 {
+        if due.count_ones() < DUE_MIN {
+            return gap_widths(due);
+        }
+        let (known, widths) = &mut self.word_widths[word];
+        if *known != due {
+            (*known, *widths) = (due, gap_widths(due));
+        }
+        *widths
     }
 
     /// Clears the use counts for a new snapshot.
@@ -169,21 +178,34 @@ impl DeltaCache {
         let (mut count, mut alike, mut others) = (0, 0, 0);
         for view in views {
             if view.received == received {
-                wanted.union_with(&view.entities.visible);
+                let visible = view.entities.visible.words();
+                if visible.len() > wanted.len() {
+                    wanted.resize(visible.len(), 0);
+                }
+                for (wanted, visible) in wanted.iter_mut().zip(visible) {
+                    *wanted |= visible;
+                }
                 count += view.entities.visible.len();
                 alike += 1;
             } else {
                 others += 1;
             }
         }
+        let wanted_count: usize = wanted.iter().map(|bits| bits.count_ones() as usize).sum();
         // Skip it if clients share too little.
-        if count > 2 * wanted.len() && alike > 3 * others {
-            for slot in wanted.intersection(context.changed) {
-                let changes = context.world.last_changes(slot);
-                let interval = now.0 - received.0;
-                let spacing = if changes.before() == received { interval.min(SPACING_MAX) as u8 } else { 1 };
-                let key = source((changes.before(), spacing), changes, now, received);
-                self.find(context.world, slot, key);
+        if count > 2 * wanted_count && alike > 3 * others {
+            let interval = now.0 - received.0;
+            for (word, (wanted, changed)) in wanted.iter().zip(context.changed.words()).enumerate() {
+                let mut bits = wanted & changed;
+                while bits != 0 {
+                    let slot = word as u32 * 64 + bits.trailing_zeros();
+                    bits &= bits - 1;
+                    let changes = context.world.last_changes(slot);
+                    let before = changes.before();
+                    let spacing = if before == received { interval.min(SPACING_MAX) as u8 } else { 1 };
+                    let key = source(DeltaKey::new(before, spacing), changes, now, received);
+                    self.find(context.world, slot, key);
+                }
             }
         }
         self.wanted = wanted;
@@ -214,7 +236,7 @@ impl ClientView {
         self.prepare(context, gathered);
         let rings = Rings::new(context, self.center, self.snapshots);
         for index in 0..gathered.slot_words.len() {
-            let find = |_, DeltaKey { spacing, .. }| FoundDelta { bits: 1, spacing, ..FoundDelta::default() };
+            let find = |_, key: DeltaKey| FoundDelta { bits: 1, spacing: key.spacing(), ..FoundDelta::default() };
             self.list_entities(gathered.slot_words[index], context, (rings.as_ref(), gathered), find);
         }
     }
@@ -224,7 +246,8 @@ impl ClientView {
         let GatherBuffer { due, bits, any_full, .. } = gathered;
         (*bits, *any_full) = (0, false);
         due.retain_mut(|due| {
-            due.found = deltas.find(context.world, due.slot, DeltaKey { base: due.base, spacing: due.found.spacing });
+            due.found = deltas.find(context.world, due.slot, due.source);
+            due.source = due.source.with_spacing(due.found.spacing);
             if due.found.bits == 0 {
                 self.waiting.remove(due.slot);
                 return false;
@@ -243,25 +266,25 @@ impl ClientView {
         self.snapshots = self.snapshots.wrapping_add(1);
         gathered.due.clear();
         (gathered.bits, gathered.any_full) = (0, false);
-        let (changed, waiting) = (context.changed.words(), self.waiting.words());
+        let changed = context.changed.words();
+        let waiting = if self.waiting.is_empty() { &[] } else { self.waiting.words() };
         gathered.slot_words.clear();
+        let visible = &self.entities.visible;
+        if visible.words().len() > gathered.word_widths.len() {
+            gathered.word_widths.resize(visible.words().len(), (0, 0));
+        }
         let (mut next, mut count, mut widths) = (0, 0, 0);
-        for (word, seen) in self.entities.visible.occupied() {
+        for (word, seen) in visible.occupied() {
             let due = seen & (changed.get(word).unwrap_or(&0) | waiting.get(word).unwrap_or(&0));
             if due == 0 {
                 continue;
             }
-            let word = word as u32;
-            let before = self.entities.visible.count_below(word * 64) as u32;
-            gathered.slot_words.push(SlotWord { word, before, seen, due });
-            let mut bits = due;
-            while bits != 0 {
-                let slot = word * 64 + bits.trailing_zeros();
-                bits &= bits - 1;
-                widths += (slot - next + 1).ilog2();
-                next = slot + 1;
-                count += 1;
-            }
+            let first = word as u32 * 64;
+            let before = visible.count_below(first) as u32;
+            gathered.slot_words.push(SlotWord { word: word as u32, before, seen, due });
+            widths += width(first + due.trailing_zeros() - next) + gathered.gap_widths(word, due);
+            next = first + due.ilog2() + 1;
+            count += due.count_ones();
         }
         // Estimate of the order that gives the shortest code: one below the mean width of the gaps.
         gathered.gap_order = (widths / u32::max(count, 1)).saturating_sub(1).min(GAP_ORDER_MAX);
@@ -277,22 +300,19 @@ impl ClientView {
     ) {
         let SlotWord { word, before, seen, due } = slot_word;
         let (received, gap_order) = (self.received, gathered.gap_order);
-        let (bases, spacings) = (self.entities.base.as_slice(), self.entities.spacing.as_slice());
-        let request = BlockRequest { word, seen, due, before, bases, spacings, received, gap_order };
+        let request = BlockRequest { word, seen, due, before, keys: &self.entities.keys, received, gap_order };
         if let Some(number) = deltas.blocks.find(&request) {
             let block = deltas.blocks.at(number);
             gathered.bits += block.cost;
-            let base = Tick(context.world.tick().0 - block.source.age);
-            let spacing = block.source.spacing as u8;
-            let found = FoundDelta { range: number, spacing, ..FoundDelta::default() };
-            gathered.due.push(DueEntity { slot: word * 64 + due.trailing_zeros(), at: before, base, found });
+            let found = FoundDelta { range: number, spacing: block.source.spacing(), ..FoundDelta::default() };
+            let slot = word * 64 + due.trailing_zeros();
+            gathered.due.push(DueEntity { slot, at: before, source: block.source, found });
             return;
         }
         let first = gathered.due.len();
         let find = |slot, key| deltas.find(context.world, slot, key);
         self.list_entities(slot_word, context, (None, gathered), find);
-        let (bases, spacings) = (self.entities.base.as_slice(), self.entities.spacing.as_slice());
-        let request = BlockRequest { word, seen, due, before, bases, spacings, received, gap_order };
+        let request = BlockRequest { word, seen, due, before, keys: &self.entities.keys, received, gap_order };
         let mut blocks = std::mem::take(&mut deltas.blocks);
         blocks.add(&request, &gathered.due[first..], deltas);
         deltas.blocks = blocks;
@@ -308,21 +328,22 @@ impl ClientView {
         mut find: impl FnMut(u32, DeltaKey) -> FoundDelta,
     ) {
         let ClientView { entities, waiting, received, .. } = self;
-        let now = context.world.tick();
+        let (now, received) = (context.world.tick(), *received);
+        let is_recent = now.0 - received.0 <= RECENT_TICKS_MAX;
+        let keys = &entities.keys[before as usize..][..seen.count_ones() as usize];
         while bits != 0 {
             let bit = bits & bits.wrapping_neg();
             bits ^= bit;
             let slot = word * 64 + bit.trailing_zeros();
-            let at = before + (seen & (bit - 1)).count_ones();
-            let known = (entities.base[at as usize], entities.spacing[at as usize]);
-            // The entity was in the last packet: no lookup is needed.
-            let key = match known {
-                (base, spacing) if base == *received && now.0 - base.0 <= RECENT_TICKS_MAX => {
-                    DeltaKey { base, spacing }
-                }
-                known => source(known, context.world.last_changes(slot), now, *received),
+            let index = (seen & (bit - 1)).count_ones();
+            let known = keys[index as usize];
+            // If the entity was in the last packet, no lookup is needed.
+            let key = if is_recent && known.base() == received {
+                known
+            } else {
+                source(known, context.world.last_changes(slot), now, received)
             };
-            if key.base != Tick::ZERO && rings.is_some_and(|rings| !rings.is_due(slot)) {
+            if rings.is_some_and(|rings| key.base() != Tick::ZERO && !rings.is_due(slot)) {
                 waiting.insert(slot);
                 continue;
             }
@@ -332,7 +353,7 @@ impl ClientView {
                 waiting.remove(slot);
                 continue;
             }
-            let due = DueEntity { slot, at, base: key.base, found };
+            let due = DueEntity { slot, at: before + index, source: key.with_spacing(found.spacing), found };
             gathered.bits += due.cost();
             gathered.any_full |= found.full;
             gathered.due.push(due);
@@ -372,7 +393,7 @@ impl ClientView {
             }
             _ => 1.0,
         };
-        if due.base == Tick::ZERO { nearness * URGENCY_NEW } else { nearness }
+        if due.source.base() == Tick::ZERO { nearness * URGENCY_NEW } else { nearness }
     }
 }
 
@@ -394,19 +415,41 @@ const STEP_TICKS_MAX: u32 = 16;
 /// the state of later ticks, up to `received`, the newest tick of which the client has anything. Naming that tick says
 /// that the entity rested, and most entities and clients share it.
 #[inline]
-fn source((base, spacing): (Tick, u8), changes: LastChanges, now: Tick, received: Tick) -> DeltaKey {
+fn source(known: DeltaKey, changes: LastChanges, now: Tick, received: Tick) -> DeltaKey {
+    let base = known.base();
     let rested = received.min(changes.steady_until(base));
     let aligned = base != Tick::ZERO && rested > base && (now.0 - base.0 > STEP_TICKS_MAX || rested.0 - base.0 == 1);
-    let key = if aligned { DeltaKey { base: rested, spacing: 1 } } else { DeltaKey { base, spacing } };
+    let key = if aligned { DeltaKey::new(rested, 1) } else { known };
     // The client stores states only for this time.
-    let age = now.0 - key.base.0;
-    if age + u32::from(key.spacing) <= BASELINE_AGE_MAX {
+    let age = now.0 - key.base().0;
+    if age + u32::from(key.spacing()) <= BASELINE_AGE_MAX {
         key
     } else if age <= BASELINE_AGE_MAX {
-        DeltaKey { spacing: 0, ..key }
+        key.with_spacing(0)
     } else {
         DeltaKey::default()
     }
+}
+
+/// Returns the sum of the widths of the gaps between the slots of a word.
+#[inline]
+fn gap_widths(slots: u64) -> u32 {
+    let (mut last, mut bits) = (slots.trailing_zeros(), slots & slots.wrapping_sub(1));
+    let mut widths = 0;
+    while bits != 0 {
+        let slot = bits.trailing_zeros();
+        bits &= bits - 1;
+        widths += width(slot - last - 1);
+        last = slot;
+    }
+    widths
+}
+
+/// Returns the number of bits of a gap, without its highest.
+#[inline]
+fn width(gap: u32) -> u32 {
+    // The lowest bit does not change the logarithm; with it, the compiler knows that there is one.
+    ((gap + 1) | 1).ilog2()
 }
 
 fn most_urgent_first(a: &(f32, u32), b: &(f32, u32)) -> Ordering {

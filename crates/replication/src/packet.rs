@@ -40,6 +40,8 @@ const SLOT_BITS: u32 = SLOTS_MAX.ilog2();
 const COUNT_BITS: u32 = 10;
 const AGE_BITS: u32 = 6;
 const SPACING_BITS: u32 = 3;
+/// Bits of a source that differs from the previous one.
+pub const SOURCE_BITS: u32 = 1 + AGE_BITS + SPACING_BITS;
 const LAST_AT: usize = 32 + 16 + 16;
 
 const _: () = assert!(1 << AGE_BITS == BASELINE_AGE_MAX + 1, "every age can be written");
@@ -69,15 +71,10 @@ pub struct PacketHeader {
 impl PacketHeader {
     /// Appends the header for the parts that are `present`. [`finish`] fills in the counts and the last flag.
     pub fn write(&self, present: [bool; 3], writer: &mut BitWriter) {
-        writer.write(u64::from(self.tick.0), 32);
-        writer.write(u64::from(self.sequence), 16);
-        writer.write(u64::from(self.input_ack), 16);
-        writer.write_bool(false);
-        writer.write(u64::from(self.gap_order), 3);
-        for present in present {
-            writer.write_bool(present);
-            writer.write(0, if present { COUNT_BITS } else { 0 });
-        }
+        let start = u64::from(self.tick.0) | u64::from(self.sequence) << 32 | u64::from(self.input_ack) << 48;
+        writer.write(start, 64);
+        let (rest, bits) = rest(present, [0; 3], false, self.gap_order);
+        writer.write(rest, bits);
     }
 
     pub fn read(reader: &mut BitReader<'_>) -> Result<PacketHeader, ReadError> {
@@ -96,16 +93,20 @@ impl PacketHeader {
 }
 
 /// Fills in the counts and the last flag of a complete packet.
-pub fn finish(present: [bool; 3], counts: [u32; 3], last: bool, writer: &mut BitWriter) {
-    writer.patch(LAST_AT, u64::from(last), 1);
-    let mut at = LAST_AT + 1 + 3;
+pub fn finish(present: [bool; 3], counts: [u32; 3], last: bool, gap_order: u32, writer: &mut BitWriter) {
+    let (rest, bits) = rest(present, counts, last, gap_order);
+    writer.patch(LAST_AT, rest, bits);
+}
+
+/// Returns the bits of a header from the last flag on, and their number.
+fn rest(present: [bool; 3], counts: [u32; 3], last: bool, gap_order: u32) -> (u64, u32) {
+    let (mut rest, mut bits) = (u64::from(last) | u64::from(gap_order) << 1, 1 + 3);
     for (present, count) in present.into_iter().zip(counts) {
-        at += 1;
-        if present {
-            writer.patch(at, u64::from(count), COUNT_BITS);
-            at += COUNT_BITS as usize;
-        }
+        let (part, part_bits) = if present { (1 | u64::from(count) << 1, 1 + COUNT_BITS) } else { (0, 1) };
+        rest |= part << bits;
+        bits += part_bits;
     }
+    (rest, bits)
 }
 
 /// Returns the number nearest to `near` whose lowest 16 bits are `low`.
@@ -118,7 +119,8 @@ pub fn expand(low: u16, near: u32) -> u32 {
 #[inline]
 pub fn gap_code(gap: u32, order: u32) -> (u64, u32) {
     let shifted = u64::from(gap) + (1 << order);
-    let ones = shifted.ilog2() - order;
+    // It is not zero, which the compiler does not know: the lowest bit does not change the logarithm.
+    let ones = (shifted | 1).ilog2() - order;
     let low_bits = ones + order;
     let low = shifted & ((1 << low_bits) - 1);
     (((1 << ones) - 1) | low << (ones + 1), ones + 1 + low_bits)
@@ -147,7 +149,7 @@ impl DeltaSource {
     /// Returns the code of a source that differs from the previous one, and its length.
     #[inline]
     pub fn code(self) -> (u64, u32) {
-        (1 | u64::from(self.age) << 1 | u64::from(self.spacing) << (1 + AGE_BITS), 1 + AGE_BITS + SPACING_BITS)
+        (1 | u64::from(self.age) << 1 | u64::from(self.spacing) << (1 + AGE_BITS), SOURCE_BITS)
     }
 
     /// Reads a source.
@@ -196,7 +198,7 @@ mod tests {
         let present = counts.map(|count| count > 0);
         header.write(present, &mut writer);
         assert_eq!(writer.bits(), 91);
-        finish(present, counts, true, &mut writer);
+        finish(present, counts, true, header.gap_order, &mut writer);
         assert_eq!(PacketHeader::read(&mut BitReader::new(&writer.to_bytes())), Ok(header));
     }
 

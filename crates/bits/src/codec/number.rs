@@ -130,6 +130,12 @@ impl Number {
     #[inline(always)]
     pub fn write_vector(&self, basis: &VectorBasis<'_>, value: &[f32], fields: &mut FieldWriter<'_>) {
         for (axis, &component) in value.iter().enumerate() {
+            let is_still =
+                component == basis.value[axis] && basis.earlier.is_none_or(|earlier| component == earlier[axis]);
+            if is_still && basis.velocity.is_none() {
+                fields.write_still(basis.earlier.is_some(), basis.ages, self.bits());
+                continue;
+            }
             let expected = self.expected(basis, axis, basis.velocity.map(|(_, now)| now[axis]));
             fields.write(u64::from(self.quantize(component)), expected, self.bits());
         }
