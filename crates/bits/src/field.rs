@@ -126,7 +126,8 @@ impl<'a> FieldWriter<'a> {
     #[inline(always)]
     pub(crate) fn write_still(&mut self, has_earlier: bool, ages: BasisAges, bits: u32) {
         let reach = if has_earlier && ages.spacing > 0 { Reach::Width(0) } else { Reach::Unknown };
-        self.write_residual(0, ExpectedValue { value: 0, reach }, bits);
+        self.bits(0, order(reach, self.neighbour, bits) + 1);
+        self.neighbour = Some(0);
     }
 
     /// Appends raw bits. The bits of `value` above them must be zero.

@@ -5,14 +5,14 @@ use crate::deltas::{DeltaCache, DeltaKey};
 use crate::gather::{DueEntity, GatherBuffer};
 use crate::in_flight::PacketContents;
 use crate::packet::{self, DeltaSource, ENTRIES_MAX, PREFIX_BITS_MAX, PacketHeader, PacketPart};
+use crate::packet_writer::{PacketWords, PacketWriter};
 use crate::view::{ClientView, SnapshotContext};
-use aether_bits::BitWriter;
 use aether_wire::limits::STATE_PACKET_BYTES_MAX;
 use aether_wire::{InputSeq, PacketSeq, Tick};
 
 /// Receiver of the packets of a view.
 pub trait PacketSink {
-    /// Returns an empty buffer for the next packet, a used one if possible.
+    /// Returns a buffer for the next packet, a used one if possible. Its content is replaced.
     fn buffer(&mut self) -> Vec<u8>;
 
     /// Receives a finished packet.
@@ -43,20 +43,20 @@ impl ClientView {
         }
         self.silent_snapshots = 0;
         self.input_ack_sent = input_ack;
-        let GatherBuffer { due, writer, uses, block_uses, any_full, gap_order, .. } = gathered;
+        let GatherBuffer { due, packet_words, uses, block_uses, any_full, gap_order, .. } = gathered;
         uses.resize(deltas.len(), 0);
         block_uses.resize(deltas.blocks.len(), 0);
         let present = [removals, *any_full, due.iter().any(|due| !due.found.full)];
         let snapshot = Snapshot { tick: context.world.tick(), input_ack, gap_order: *gap_order, present };
-        let mut packets = Packets::new(self, snapshot, Scratch { writer, uses, block_uses }, sink);
+        let mut packets = Packets::new(self, snapshot, Scratch { packet_words, uses, block_uses }, sink);
         if removals {
             packets.write_removals();
         }
         if *any_full {
-            packets.write_entities(PacketPart::Full, due.iter().filter(|due| due.found.full), deltas);
-            packets.write_entities(PacketPart::Update, due.iter().filter(|due| !due.found.full), deltas);
+            packets.write_full(due.iter().filter(|due| due.found.full), deltas);
+            packets.write_updates(due.iter().filter(|due| !due.found.full), deltas);
         } else {
-            packets.write_entities(PacketPart::Update, due.iter(), deltas);
+            packets.write_updates(due.iter(), deltas);
         }
         packets.finish(true);
         if self.order == DeliveryOrder::Ordered {
@@ -77,7 +77,7 @@ struct Snapshot {
 
 /// Buffers that packets are written with.
 struct Scratch<'a> {
-    writer: &'a mut BitWriter,
+    packet_words: &'a mut PacketWords,
     /// Number of times that each range was sent.
     uses: &'a mut [u32],
     /// Number of times that each block was sent.
@@ -88,7 +88,7 @@ struct Scratch<'a> {
 struct Packets<'a, S> {
     view: &'a mut ClientView,
     sink: &'a mut S,
-    writer: &'a mut BitWriter,
+    writer: PacketWriter<'a>,
     /// Number of times that each range and each block was sent.
     uses: &'a mut [u32],
     block_uses: &'a mut [u32],
@@ -107,14 +107,14 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     fn new(
         view: &'a mut ClientView,
         snapshot: Snapshot,
-        Scratch { writer, uses, block_uses }: Scratch<'a>,
+        Scratch { packet_words, uses, block_uses }: Scratch<'a>,
         sink: &'a mut S,
     ) -> Self {
         let (is_ordered, has_waiting) = (view.order == DeliveryOrder::Ordered, !view.waiting.is_empty());
         let mut packets = Packets {
             view,
             sink,
-            writer,
+            writer: PacketWriter::new(packet_words),
             uses,
             block_uses,
             snapshot,
@@ -146,28 +146,34 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         self.view.departed = departed;
     }
 
-    fn write_entities<'d>(&mut self, part: PacketPart, due: impl Iterator<Item = &'d DueEntity>, deltas: &DeltaCache) {
+    fn write_full<'d>(&mut self, due: impl Iterator<Item = &'d DueEntity>, deltas: &DeltaCache) {
+        self.next_slot = 0;
+        for due in due {
+            self.make_room(PacketPart::Full, usize::from(due.found.bits));
+            let (lead, lead_bits) = self.gap(due.slot);
+            self.write_delta(lead, lead_bits, due, deltas);
+            // A client that gets an update has the entity, so it was announced before.
+            self.view.entities.announced.insert(due.slot);
+            self.settle(due);
+        }
+    }
+
+    fn write_updates<'d>(&mut self, due: impl Iterator<Item = &'d DueEntity>, deltas: &DeltaCache) {
         self.next_slot = 0;
         for due in due {
             if due.is_block() {
                 self.write_block(due, deltas);
             } else {
-                self.add_entity(part, due, deltas);
+                self.write_update(due, deltas);
             }
         }
     }
 
-    #[inline]
-    fn add_entity(&mut self, part: PacketPart, due: &DueEntity, deltas: &DeltaCache) {
-        self.make_room(part, usize::from(due.found.bits));
-        self.write_entity(part, due, deltas);
-        self.uses[due.found.range as usize] += 1;
-        if part == PacketPart::Full {
-            // An update goes to clients that have the entity, so it was announced before.
-            self.view.entities.announced.insert(due.slot);
-        }
-        self.mark_sent(due.slot / 64, 1 << (due.slot % 64));
-        self.settle(due.at as usize);
+    #[inline(always)]
+    fn write_update(&mut self, due: &DueEntity, deltas: &DeltaCache) {
+        self.make_room(PacketPart::Update, usize::from(due.found.bits));
+        self.write_sourced(due, deltas);
+        self.settle(due);
     }
 
     /// Writes a shared block: its first entity, and the others as one run.
@@ -177,14 +183,15 @@ impl<'a, S: PacketSink> Packets<'a, S> {
             return self.write_members(due, deltas);
         }
         self.counts[PacketPart::Update as usize] += block.len;
-        self.write_entity(PacketPart::Update, &block.start, deltas);
-        deltas.blocks.append(block, self.writer);
+        self.write_sourced(&block.start, deltas);
+        let (run, run_bits) = deltas.blocks.run(block);
+        self.writer.append(run, run_bits);
         self.next_slot = block.end;
         self.block_uses[due.found.range as usize] += 1;
         self.mark_sent(due.slot / 64, block.due);
         if self.is_ordered || self.view.was_over_budget {
             for member in deltas.blocks.members(block) {
-                self.settle(self.index(due, member));
+                self.advance(self.index(due, member));
             }
         }
     }
@@ -194,7 +201,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     fn write_members(&mut self, due: &DueEntity, deltas: &DeltaCache) {
         for member in deltas.blocks.members(deltas.blocks.at(due.found.range)) {
             let at = self.index(due, member) as u32;
-            self.add_entity(PacketPart::Update, &DueEntity { at, ..*member }, deltas);
+            self.write_update(&DueEntity { at, ..*member }, deltas);
         }
     }
 
@@ -204,9 +211,16 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         (due.at + (visible & ((1 << (member.slot % 64)) - 1)).count_ones()) as usize
     }
 
-    /// Notes that the entity at an index was sent.
-    #[inline]
-    fn settle(&mut self, at: usize) {
+    /// Notes that an entity was sent.
+    #[inline(always)]
+    fn settle(&mut self, due: &DueEntity) {
+        self.uses[due.found.range as usize] += 1;
+        self.mark_sent(due.slot / 64, 1 << (due.slot % 64));
+        self.advance(due.at as usize);
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, at: usize) {
         if self.view.was_over_budget {
             self.view.entities.priority[at] = 0.0;
         }
@@ -215,27 +229,44 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         }
     }
 
-    /// Appends an entity.
-    #[inline]
-    fn write_entity(&mut self, part: PacketPart, due: &DueEntity, deltas: &DeltaCache) {
-        let (mut lead, mut lead_bits) = packet::gap_code(due.slot - self.next_slot, self.snapshot.gap_order);
-        self.next_slot = due.slot + 1;
-        if part == PacketPart::Update {
-            if due.source == self.source {
-                lead_bits += 1;
-            } else {
-                let age = self.snapshot.tick.0 - due.source.base().0;
-                let (code, bits) = DeltaSource { age, spacing: u32::from(due.source.spacing()) }.code();
-                lead |= code << lead_bits;
-                lead_bits += bits;
-                self.source = due.source;
-            }
+    /// Returns the code of the gap before a slot.
+    #[inline(always)]
+    fn gap(&mut self, slot: u32) -> (u64, u32) {
+        let gap = slot - self.next_slot;
+        self.next_slot = slot + 1;
+        packet::gap_code(gap, self.snapshot.gap_order)
+    }
+
+    /// Appends an update with its gap and source.
+    #[inline(always)]
+    fn write_sourced(&mut self, due: &DueEntity, deltas: &DeltaCache) {
+        let (mut lead, mut lead_bits) = self.gap(due.slot);
+        if due.source == self.source {
+            lead_bits += 1;
+        } else {
+            let age = self.snapshot.tick.0 - due.source.base().0;
+            let (code, bits) = DeltaSource { age, spacing: u32::from(due.source.spacing()) }.code();
+            lead |= code << lead_bits;
+            lead_bits += bits;
+            self.source = due.source;
         }
-        deltas.append(lead, lead_bits, due.found, self.writer);
+        self.write_delta(lead, lead_bits, due, deltas);
+    }
+
+    /// Appends `lead_bits` bits of `lead` and then an encoded delta.
+    #[inline(always)]
+    fn write_delta(&mut self, lead: u64, lead_bits: u32, due: &DueEntity, deltas: &DeltaCache) {
+        let bits = u32::from(due.found.bits);
+        if lead_bits + bits <= 64 {
+            self.writer.write(lead | due.found.start << lead_bits, lead_bits + bits);
+        } else {
+            self.writer.write(lead, lead_bits);
+            self.writer.append(deltas.words(due.found), bits);
+        }
     }
 
     /// Marks some slots of a word as sent.
-    #[inline]
+    #[inline(always)]
     fn mark_sent(&mut self, word: u32, slots: u64) {
         if !self.is_ordered {
             self.contents.add(word, slots);
@@ -246,16 +277,21 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     }
 
     /// Starts a new packet if an entry of `bits` bits does not fit, and counts the entry.
-    #[inline]
+    #[inline(always)]
     fn make_room(&mut self, part: PacketPart, bits: usize) {
         if !self.has_room(part, bits, 1) {
-            self.finish(false);
-            self.begin();
+            self.next_packet();
         }
         self.counts[part as usize] += 1;
     }
 
-    #[inline]
+    #[cold]
+    fn next_packet(&mut self) {
+        self.finish(false);
+        self.begin();
+    }
+
+    #[inline(always)]
     fn has_room(&self, part: PacketPart, bits: usize, count: u32) -> bool {
         let end = self.writer.bits() + PREFIX_BITS_MAX as usize + bits;
         end <= STATE_PACKET_BYTES_MAX * 8 && self.counts[part as usize] + count <= ENTRIES_MAX
@@ -277,18 +313,17 @@ impl<'a, S: PacketSink> Packets<'a, S> {
             gap_order: self.snapshot.gap_order,
             counts: self.counts,
         };
-        header.write(self.snapshot.present, self.writer);
+        header.write(self.snapshot.present, &mut self.writer);
     }
 
     fn finish(&mut self, last: bool) {
-        packet::finish(self.snapshot.present, self.counts, last, self.snapshot.gap_order, self.writer);
+        packet::finish(self.snapshot.present, self.counts, last, self.snapshot.gap_order, &mut self.writer);
         let sequence = self.view.next_sequence;
         self.view.next_sequence.0 += 1;
         if !self.is_ordered {
             self.view.in_flight.add(sequence, std::mem::take(&mut self.contents));
         }
         let mut buffer = self.sink.buffer();
-        buffer.clear();
         self.writer.copy_to(&mut buffer);
         self.sink.packet(sequence, buffer);
     }

@@ -116,7 +116,8 @@ impl Blocks {
             self.keys.push(request.keys[due.at as usize]);
             if let Some(previous) = index.checked_sub(1).map(|index| &self.members[first as usize + index]) {
                 let (lead, bits) = packet::gap_code(due.slot - previous.slot - 1, request.gap_order);
-                deltas.append(lead, bits + 1, due.found, &mut self.runs);
+                self.runs.write(lead, bits + 1);
+                self.runs.append(deltas.words(due.found), u32::from(due.found.bits));
             }
         }
         let run_bits = (self.runs.bits() - run_word * 64) as u32;
@@ -154,9 +155,9 @@ impl Blocks {
         &self.members[block.first as usize..][..block.len as usize]
     }
 
-    /// Appends all entities of a block except the first.
-    pub fn append(&self, block: &Block, writer: &mut BitWriter) {
-        writer.append(&self.runs.words()[block.run_word as usize..], block.run_bits);
+    /// Returns the bits of all entities of a block except the first.
+    pub fn run(&self, block: &Block) -> (&[u64], u32) {
+        (&self.runs.words()[block.run_word as usize..], block.run_bits)
     }
 
     #[inline]

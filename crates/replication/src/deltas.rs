@@ -134,17 +134,10 @@ impl DeltaCache {
         self.ranges.is_empty()
     }
 
-    /// Appends `lead_bits` bits of `lead` and then an encoded delta.
-    #[inline(always)]
-    pub(crate) fn append(&self, lead: u64, lead_bits: u32, found: FoundDelta, writer: &mut BitWriter) {
-        let bits = u32::from(found.bits);
-        if lead_bits + bits <= 64 {
-            writer.write(lead | found.start << lead_bits, lead_bits + bits);
-        } else {
-            let range = &self.ranges[found.range as usize];
-            writer.write(lead, lead_bits);
-            writer.append(&self.arena.words()[range.word as usize..], bits);
-        }
+    /// Returns the words that begin with an encoded delta.
+    #[inline]
+    pub(crate) fn words(&self, found: FoundDelta) -> &[u64] {
+        &self.arena.words()[self.ranges[found.range as usize].word as usize..]
     }
 
     /// Adds the bits sent since [`GatherBuffer::begin`] to `component_bits`. Returns the number of updates.

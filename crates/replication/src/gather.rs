@@ -3,9 +3,9 @@
 use crate::blocks::{BlockRequest, DUE_MIN};
 use crate::deltas::{DeltaKey, FoundDelta};
 use crate::packet::{self, GAP_ORDER_MAX, SOURCE_BITS, SPACING_MAX};
+use crate::packet_writer::PacketWords;
 use crate::view::{ClientView, SnapshotContext};
 use crate::{BASELINE_AGE_MAX, DeliveryOrder, DeltaCache, SendSettings};
-use aether_bits::BitWriter;
 use aether_space::SlotSet;
 use aether_wire::Tick;
 use aether_wire::limits::STATE_PACKET_BYTES_MAX;
@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 pub struct GatherBuffer {
     /// Ordered by slot.
     pub(crate) due: Vec<DueEntity>,
-    pub(crate) writer: BitWriter,
+    pub(crate) packet_words: PacketWords,
     /// Number of times that each range, and each block, was sent.
     pub(crate) uses: Vec<u32>,
     pub(crate) block_uses: Vec<u32>,
@@ -215,16 +215,13 @@ impl DeltaCache {
 impl ClientView {
     /// Lists the entities that are due, and finds or encodes their deltas.
     pub fn gather(&mut self, context: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
-        self.prepare(context, gathered);
+        self.begin(context, gathered);
         let rings = Rings::new(context, self.center, self.snapshots);
-        for index in 0..gathered.slot_words.len() {
-            let slot_word = gathered.slot_words[index];
-            if slot_word.due.count_ones() >= DUE_MIN && rings.is_none() {
-                self.list_block(slot_word, context, deltas, gathered);
-            } else {
-                let find = |slot, key| deltas.find(context.world, slot, key);
-                self.list_entities(slot_word, context, (rings.as_ref(), gathered), find);
-            }
+        if rings.is_some() || !self.entities.is_crowded() {
+            let find = |slot, key| deltas.find(context.world, slot, key);
+            self.list_all(context, (rings.as_ref(), gathered), find);
+        } else {
+            self.list_blocks(context, deltas, gathered);
         }
         if gathered.bits > context.settings.bytes_max * 8 {
             gathered.unfold(deltas, &self.entities.visible);
@@ -233,12 +230,10 @@ impl ClientView {
 
     /// First half of [`ClientView::gather`]: lists the entities that are due. Views can run it in parallel.
     pub fn survey(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
-        self.prepare(context, gathered);
+        self.begin(context, gathered);
         let rings = Rings::new(context, self.center, self.snapshots);
-        for index in 0..gathered.slot_words.len() {
-            let find = |_, key: DeltaKey| FoundDelta { bits: 1, spacing: key.spacing(), ..FoundDelta::default() };
-            self.list_entities(gathered.slot_words[index], context, (rings.as_ref(), gathered), find);
-        }
+        let find = |_, key: DeltaKey| FoundDelta { bits: 1, spacing: key.spacing(), ..FoundDelta::default() };
+        self.list_all(context, (rings.as_ref(), gathered), find);
     }
 
     /// Second half of [`ClientView::gather`]: finds or encodes the deltas, one view after the other.
@@ -258,14 +253,51 @@ impl ClientView {
         });
     }
 
-    /// Finds the visible slots that changed or wait.
-    fn prepare(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
+    fn begin(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
         if self.order == DeliveryOrder::Unordered {
             self.expire(context.world.tick(), context.settings.resend_ticks);
         }
         self.snapshots = self.snapshots.wrapping_add(1);
         gathered.due.clear();
         (gathered.bits, gathered.any_full) = (0, false);
+    }
+
+    /// Lists the visible slots that changed or wait, one by one.
+    #[inline]
+    fn list_all(
+        &mut self,
+        context: &SnapshotContext<'_>,
+        (rings, gathered): (Option<&Rings<'_>>, &mut GatherBuffer),
+        mut find: impl FnMut(u32, DeltaKey) -> FoundDelta,
+    ) {
+        let ClientView { entities, waiting, received, .. } = self;
+        let mut list = List { context, rings, waiting, received: *received, gathered };
+        let (mut keys, mut before, mut gaps) = (entities.keys.as_slice(), 0, Gaps::default());
+        for (word, seen) in entities.visible.occupied() {
+            let (word_keys, others) = keys.split_at(seen.count_ones() as usize);
+            let slot_word = SlotWord { word: word as u32, before, seen, due: seen & list.due(word) };
+            list.add(slot_word, word_keys, |slot| gaps.add(slot), &mut find);
+            before += word_keys.len() as u32;
+            keys = others;
+        }
+        gathered.gap_order = gaps.order();
+    }
+
+    /// Lists the visible slots that changed or wait. Those of a word are one block if another client needs the same.
+    fn list_blocks(&mut self, context: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
+        self.find_words(context, gathered);
+        for index in 0..gathered.slot_words.len() {
+            let slot_word = gathered.slot_words[index];
+            if slot_word.due.count_ones() >= DUE_MIN {
+                self.list_block(slot_word, context, deltas, gathered);
+            } else {
+                self.list_word(slot_word, context, deltas, gathered);
+            }
+        }
+    }
+
+    /// Finds the words in which anything is due, and the order of the code for gaps, which blocks depend on.
+    fn find_words(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
         let changed = context.changed.words();
         let waiting = if self.waiting.is_empty() { &[] } else { self.waiting.words() };
         gathered.slot_words.clear();
@@ -273,21 +305,16 @@ impl ClientView {
         if visible.words().len() > gathered.word_widths.len() {
             gathered.word_widths.resize(visible.words().len(), (0, 0));
         }
-        let (mut next, mut count, mut widths) = (0, 0, 0);
+        let (mut before, mut gaps) = (0, Gaps::default());
         for (word, seen) in visible.occupied() {
             let due = seen & (changed.get(word).unwrap_or(&0) | waiting.get(word).unwrap_or(&0));
-            if due == 0 {
-                continue;
+            if due != 0 {
+                gathered.slot_words.push(SlotWord { word: word as u32, before, seen, due });
+                gaps.add_word(word as u32, due, gathered.gap_widths(word, due));
             }
-            let first = word as u32 * 64;
-            let before = visible.count_below(first) as u32;
-            gathered.slot_words.push(SlotWord { word: word as u32, before, seen, due });
-            widths += width(first + due.trailing_zeros() - next) + gathered.gap_widths(word, due);
-            next = first + due.ilog2() + 1;
-            count += due.count_ones();
+            before += seen.count_ones();
         }
-        // Estimate of the order that gives the shortest code: one below the mean width of the gaps.
-        gathered.gap_order = (widths / u32::max(count, 1)).saturating_sub(1).min(GAP_ORDER_MAX);
+        gathered.gap_order = gaps.order();
     }
 
     /// Reuses the block of another client with the same request, or adds one for later clients.
@@ -310,8 +337,7 @@ impl ClientView {
             return;
         }
         let first = gathered.due.len();
-        let find = |slot, key| deltas.find(context.world, slot, key);
-        self.list_entities(slot_word, context, (None, gathered), find);
+        self.list_word(slot_word, context, deltas, gathered);
         let request = BlockRequest { word, seen, due, before, keys: &self.entities.keys, received, gap_order };
         let mut blocks = std::mem::take(&mut deltas.blocks);
         blocks.add(&request, &gathered.due[first..], deltas);
@@ -319,45 +345,17 @@ impl ClientView {
     }
 
     /// Lists the due entities of a word, one by one.
-    #[inline]
-    fn list_entities(
+    fn list_word(
         &mut self,
-        SlotWord { word, before, seen, due: mut bits }: SlotWord,
+        slot_word: SlotWord,
         context: &SnapshotContext<'_>,
-        (rings, gathered): (Option<&Rings<'_>>, &mut GatherBuffer),
-        mut find: impl FnMut(u32, DeltaKey) -> FoundDelta,
+        deltas: &mut DeltaCache,
+        gathered: &mut GatherBuffer,
     ) {
         let ClientView { entities, waiting, received, .. } = self;
-        let (now, received) = (context.world.tick(), *received);
-        let is_recent = now.0 - received.0 <= RECENT_TICKS_MAX;
-        let keys = &entities.keys[before as usize..][..seen.count_ones() as usize];
-        while bits != 0 {
-            let bit = bits & bits.wrapping_neg();
-            bits ^= bit;
-            let slot = word * 64 + bit.trailing_zeros();
-            let index = (seen & (bit - 1)).count_ones();
-            let known = keys[index as usize];
-            // If the entity was in the last packet, no lookup is needed.
-            let key = if is_recent && known.base() == received {
-                known
-            } else {
-                source(known, context.world.last_changes(slot), now, received)
-            };
-            if rings.is_some_and(|rings| key.base() != Tick::ZERO && !rings.is_due(slot)) {
-                waiting.insert(slot);
-                continue;
-            }
-            let found = find(slot, key);
-            if found.bits == 0 {
-                // A lost change that a later packet brought.
-                waiting.remove(slot);
-                continue;
-            }
-            let due = DueEntity { slot, at: before + index, source: key.with_spacing(found.spacing), found };
-            gathered.bits += due.cost();
-            gathered.any_full |= found.full;
-            gathered.due.push(due);
-        }
+        let keys = &entities.keys[slot_word.before as usize..][..slot_word.seen.count_ones() as usize];
+        let mut list = List { context, rings: None, waiting, received: *received, gathered };
+        list.add(slot_word, keys, |_| {}, &mut |slot, key| deltas.find(context.world, slot, key));
     }
 
     /// Limits the due entities to the most urgent within the byte budget. The rest waits and gains urgency.
@@ -394,6 +392,103 @@ impl ClientView {
             _ => 1.0,
         };
         if due.source.base() == Tick::ZERO { nearness * URGENCY_NEW } else { nearness }
+    }
+}
+
+/// Adds due entities of a client to its list.
+struct List<'a> {
+    context: &'a SnapshotContext<'a>,
+    rings: Option<&'a Rings<'a>>,
+    waiting: &'a mut SlotSet,
+    received: Tick,
+    gathered: &'a mut GatherBuffer,
+}
+
+impl List<'_> {
+    /// Returns the slots of a word that changed or wait.
+    #[inline(always)]
+    fn due(&self, word: usize) -> u64 {
+        let changed = self.context.changed.words().get(word).copied().unwrap_or(0);
+        changed | self.waiting.words().get(word).copied().unwrap_or(0)
+    }
+
+    /// Adds the due entities of a word. `keys` are those of the visible ones. `visit` is called with each due slot, also
+    /// if nothing is sent of it now.
+    #[inline(always)]
+    fn add(
+        &mut self,
+        SlotWord { word, before, seen, due: mut bits }: SlotWord,
+        keys: &[DeltaKey],
+        mut visit: impl FnMut(u32),
+        find: &mut impl FnMut(u32, DeltaKey) -> FoundDelta,
+    ) {
+        let (now, received) = (self.context.world.tick(), self.received);
+        let is_recent = now.0 - received.0 <= RECENT_TICKS_MAX;
+        let (mut deferred, mut unchanged) = (0, 0);
+        while bits != 0 {
+            let bit = bits & bits.wrapping_neg();
+            bits ^= bit;
+            let slot = word * 64 + bit.trailing_zeros();
+            visit(slot);
+            let index = (seen & (bit - 1)).count_ones();
+            let known = keys[index as usize];
+            // If the entity was in the last packet, no lookup is needed.
+            let key = if is_recent && known.base() == received {
+                known
+            } else {
+                source(known, self.context.world.last_changes(slot), now, received)
+            };
+            if self.rings.is_some_and(|rings| key.base() != Tick::ZERO && !rings.is_due(slot)) {
+                deferred |= bit;
+                continue;
+            }
+            let found = find(slot, key);
+            if found.bits == 0 {
+                unchanged |= bit;
+                continue;
+            }
+            let due = DueEntity { slot, at: before + index, source: key.with_spacing(found.spacing), found };
+            self.gathered.bits += due.cost();
+            self.gathered.any_full |= found.full;
+            self.gathered.due.push(due);
+        }
+        if deferred != 0 {
+            self.waiting.insert_word(word as usize, deferred);
+        }
+        if unchanged != 0 {
+            // Lost changes that later packets brought.
+            self.waiting.remove_word(word as usize, unchanged);
+        }
+    }
+}
+
+/// Gaps between due slots, for the code that they are written with.
+#[derive(Default)]
+struct Gaps {
+    next: u32,
+    count: u32,
+    widths: u32,
+}
+
+impl Gaps {
+    #[inline(always)]
+    fn add(&mut self, slot: u32) {
+        self.widths += width(slot - self.next);
+        self.next = slot + 1;
+        self.count += 1;
+    }
+
+    /// Adds the slots of a word, whose gaps among each other have this sum of widths.
+    #[inline(always)]
+    fn add_word(&mut self, word: u32, slots: u64, widths: u32) {
+        self.widths += width(word * 64 + slots.trailing_zeros() - self.next) + widths;
+        self.next = word * 64 + slots.ilog2() + 1;
+        self.count += slots.count_ones();
+    }
+
+    /// Estimate of the order that gives the shortest code: one below the mean width of the gaps.
+    fn order(&self) -> u32 {
+        (self.widths / self.count.max(1)).saturating_sub(1).min(GAP_ORDER_MAX)
     }
 }
 
@@ -463,6 +558,8 @@ struct Rings<'a> {
     center: [f32; 2],
     /// Number of this snapshot for this client.
     snapshot: u32,
+    /// Common multiple of all intervals: a slot whose turn is a multiple is due at any distance. Zero if there is none.
+    common: u32,
 }
 
 impl<'a> Rings<'a> {
@@ -472,11 +569,21 @@ impl<'a> Rings<'a> {
         if settings.rings.is_empty() || !throttled {
             return None;
         }
-        Some(Rings { context, settings, center: center?, snapshot })
+        let intervals = settings.rings.iter().map(|ring| ring.interval.max(1));
+        let common = intervals.fold(context.ring_stretch.max(1), |common, interval| {
+            let interval = interval.saturating_mul(context.ring_stretch.max(1));
+            if common.is_multiple_of(interval) { common } else { common.checked_mul(interval).unwrap_or(0) }
+        });
+        Some(Rings { context, settings, center: center?, snapshot, common })
     }
 
     /// Returns true if a slot is due. Slots take turns, so that the updates of a ring spread evenly over the snapshots.
+    #[inline]
     fn is_due(&self, slot: u32) -> bool {
+        let turn = self.snapshot.wrapping_add(slot);
+        if turn.is_multiple_of(self.common) {
+            return true;
+        }
         let Some([x, y]) = self.context.world.position_at(slot) else {
             return true;
         };
@@ -487,6 +594,6 @@ impl<'a> Rings<'a> {
         // The nearest ring is not stretched under overload: the player looks there.
         let stretch = if number == 0 { 1 } else { self.context.ring_stretch };
         let interval = (rings[number].interval * stretch).max(1);
-        self.snapshot.wrapping_add(slot).is_multiple_of(interval)
+        interval == 1 || turn.is_multiple_of(interval)
     }
 }

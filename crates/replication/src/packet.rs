@@ -18,7 +18,8 @@
 //! tick. With a spacing other than zero, motion is predicted from that state and the newest state at or before
 //! `spacing` ticks earlier.
 
-use aether_bits::{BitReader, BitWriter, ReadError};
+use crate::packet_writer::PacketWriter;
+use aether_bits::{BitReader, ReadError};
 use aether_wire::Tick;
 use aether_wire::limits::SLOTS_MAX;
 
@@ -42,7 +43,6 @@ const AGE_BITS: u32 = 6;
 const SPACING_BITS: u32 = 3;
 /// Bits of a source that differs from the previous one.
 pub const SOURCE_BITS: u32 = 1 + AGE_BITS + SPACING_BITS;
-const LAST_AT: usize = 32 + 16 + 16;
 
 const _: () = assert!(1 << AGE_BITS == BASELINE_AGE_MAX + 1, "every age can be written");
 
@@ -70,7 +70,7 @@ pub struct PacketHeader {
 
 impl PacketHeader {
     /// Appends the header for the parts that are `present`. [`finish`] fills in the counts and the last flag.
-    pub fn write(&self, present: [bool; 3], writer: &mut BitWriter) {
+    pub fn write(&self, present: [bool; 3], writer: &mut PacketWriter<'_>) {
         let start = u64::from(self.tick.0) | u64::from(self.sequence) << 32 | u64::from(self.input_ack) << 48;
         writer.write(start, 64);
         let (rest, bits) = rest(present, [0; 3], false, self.gap_order);
@@ -93,9 +93,9 @@ impl PacketHeader {
 }
 
 /// Fills in the counts and the last flag of a complete packet.
-pub fn finish(present: [bool; 3], counts: [u32; 3], last: bool, gap_order: u32, writer: &mut BitWriter) {
+pub fn finish(present: [bool; 3], counts: [u32; 3], last: bool, gap_order: u32, writer: &mut PacketWriter<'_>) {
     let (rest, bits) = rest(present, counts, last, gap_order);
-    writer.patch(LAST_AT, rest, bits);
+    writer.patch_second_word(rest, bits);
 }
 
 /// Returns the bits of a header from the last flag on, and their number.
@@ -118,6 +118,9 @@ pub fn expand(low: u16, near: u32) -> u32 {
 /// Returns the code of a gap and its length.
 #[inline]
 pub fn gap_code(gap: u32, order: u32) -> (u64, u32) {
+    if gap >> order == 0 {
+        return (u64::from(gap) << 1, order + 1);
+    }
     let shifted = u64::from(gap) + (1 << order);
     // It is not zero, which the compiler does not know: the lowest bit does not change the logarithm.
     let ones = (shifted | 1).ilog2() - order;
@@ -165,6 +168,8 @@ impl DeltaSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet_writer::PacketWords;
+    use aether_bits::BitWriter;
     use proptest::prelude::*;
 
     proptest! {
@@ -194,12 +199,14 @@ mod tests {
     fn a_header_survives() {
         let counts = [1, 0, 1023];
         let header = PacketHeader { tick: Tick(7), sequence: u16::MAX, input_ack: 3, last: true, gap_order: 5, counts };
-        let mut writer = BitWriter::new();
+        let (mut words, mut bytes) = (PacketWords::new(), Vec::new());
+        let mut writer = PacketWriter::new(&mut words);
         let present = counts.map(|count| count > 0);
         header.write(present, &mut writer);
         assert_eq!(writer.bits(), 91);
         finish(present, counts, true, header.gap_order, &mut writer);
-        assert_eq!(PacketHeader::read(&mut BitReader::new(&writer.to_bytes())), Ok(header));
+        writer.copy_to(&mut bytes);
+        assert_eq!(PacketHeader::read(&mut BitReader::new(&bytes)), Ok(header));
     }
 
     #[test]

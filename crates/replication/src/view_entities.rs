@@ -5,6 +5,9 @@ use crate::packet::SPACING_MAX;
 use aether_space::{InterestChanges, SlotSet};
 use aether_wire::Tick;
 
+/// Visible slots per word of 64, on average, from which clients may share them.
+const CROWDED_MIN: usize = 4;
+
 /// Entities of one client. The arrays are parallel to the members of `visible`, in ascending order of slots.
 #[derive(Debug, Default)]
 pub struct ViewEntities {
@@ -21,6 +24,11 @@ pub struct ViewEntities {
 }
 
 impl ViewEntities {
+    /// True if so many slots of a word are visible that blocks of them may be shared.
+    pub fn is_crowded(&self) -> bool {
+        self.visible.len() >= CROWDED_MIN * self.visible.occupied_len()
+    }
+
     /// Sets the baseline of some slots of a word to `tick`, except for entities that entered later.
     pub fn acknowledge(&mut self, word: usize, slots: u64, tick: Tick) {
         let Some(&seen) = self.visible.words().get(word) else { return };
@@ -31,8 +39,9 @@ impl ViewEntities {
             let bit = bits & bits.wrapping_neg();
             bits ^= bit;
             let at = (seen & (bit - 1)).count_ones() as usize;
-            let base = keys[at].base();
-            if base < tick && (base != Tick::ZERO || self.since[before + at] <= tick) {
+            let base = keys[at].base().0;
+            // One comparison for a baseline that is neither zero nor later.
+            if base.wrapping_sub(1) < tick.0.wrapping_sub(1) || base == 0 && self.since[before + at] <= tick {
                 keys[at] = advanced(keys[at], tick);
             }
         }

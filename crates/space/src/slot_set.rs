@@ -194,6 +194,12 @@ impl SlotSet {
         occupied_words(self)
     }
 
+    /// Number of words that are not zero.
+    #[inline]
+    pub fn occupied_len(&self) -> usize {
+        self.summary.iter().map(|bits| bits.count_ones() as usize).sum()
+    }
+
     /// The bits: slot `s` is bit `s % 64` of word `s / 64`. Words past the end are zero.
     #[inline]
     pub fn words(&self) -> &[u64] {

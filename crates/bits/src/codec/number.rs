@@ -110,7 +110,11 @@ impl Number {
 
     #[inline]
     fn quantize_wide(&self, value: f64) -> u32 {
-        let steps = ((value - self.min) * self.steps_per_unit).max(0.0).min(f64::from(self.steps_max));
+        let steps = (value - self.min) * self.steps_per_unit;
+        // Comparisons instead of `max` and `min`: the compiler makes one instruction of each. NaN becomes zero.
+        let steps = if steps > 0.0 { steps } else { 0.0 };
+        let last = f64::from(self.steps_max);
+        let steps = if steps < last { steps } else { last };
         // The sum has no bits left for a fraction: the addition rounds, and the lowest bits are the whole number.
         (steps + ROUNDER).to_bits() as u32
     }
