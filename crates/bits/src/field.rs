@@ -109,16 +109,18 @@ impl<'a> FieldWriter<'a> {
     pub(crate) fn write_residual(&mut self, residual: u64, expected: ExpectedValue, bits: u32) {
         let order = order(expected.reach, self.neighbour, bits);
         let shifted = residual + (1 << order);
-        let ones = shifted.ilog2() - order;
-        let low_bits = ones + order;
-        let (head, low) = ((1 << ones) - 1, shifted & mask(low_bits));
+        // It is not zero, which the compiler does not know: the lowest bit does not change the logarithm.
+        let low_bits = (shifted | 1).ilog2();
+        let ones = low_bits - order;
+        let (head, low) = ((1 << ones) - 1, shifted ^ 1 << low_bits);
         if ones + 1 + low_bits <= 64 {
             self.bits(head | low << (ones + 1), ones + 1 + low_bits);
         } else {
             self.bits(head, ones + 1);
             self.bits(low, low_bits);
         }
-        self.neighbour = Some(width(residual));
+        // The width of the residual, without the case of zero.
+        self.neighbour = Some((residual << 1 | 1).ilog2());
     }
 
     /// Appends a field that equals the baseline, and the state before it if one is known: the bits that

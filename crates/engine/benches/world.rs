@@ -156,7 +156,7 @@ fn main() {
     println!("p99 {:.3} ms", times[times.len() * 99 / 100].as_secs_f64() * 1e3);
     println!("checksum of all packets {checksum:016x}");
     println!("measured: {} ticks", times.len());
-    println!("world: {figure:.3} ms, aim under 5 ms: {}", if figure < 5.0 { "met" } else { "missed" });
+    println!("world: {figure:.3} ms (for orientation; the aim is a number of instructions)");
 }
 
 /// One tick. `cargo xtask bench --instructions` counts the instructions of this function.

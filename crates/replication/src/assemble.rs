@@ -1,10 +1,11 @@
 //! Assembles encoded ranges into packets.
 
 use crate::DeliveryOrder;
+use crate::blocks::GROUP_WORDS;
 use crate::deltas::{DeltaCache, DeltaKey};
 use crate::gather::{DueEntity, GatherBuffer};
 use crate::in_flight::PacketContents;
-use crate::packet::{self, DeltaSource, ENTRIES_MAX, PREFIX_BITS_MAX, PacketHeader, PacketPart};
+use crate::packet::{self, ENTRIES_MAX, PREFIX_BITS_MAX, PacketHeader, PacketPart};
 use crate::packet_writer::{PacketWords, PacketWriter};
 use crate::view::{ClientView, SnapshotContext};
 use aether_wire::limits::STATE_PACKET_BYTES_MAX;
@@ -99,8 +100,6 @@ struct Packets<'a, S> {
     /// States from which the previous update was made.
     source: DeltaKey,
     is_ordered: bool,
-    /// True if anything waits, so that what is sent must be taken out.
-    has_waiting: bool,
 }
 
 impl<'a, S: PacketSink> Packets<'a, S> {
@@ -110,7 +109,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         Scratch { packet_words, uses, block_uses }: Scratch<'a>,
         sink: &'a mut S,
     ) -> Self {
-        let (is_ordered, has_waiting) = (view.order == DeliveryOrder::Ordered, !view.waiting.is_empty());
+        let is_ordered = view.order == DeliveryOrder::Ordered;
         let mut packets = Packets {
             view,
             sink,
@@ -123,7 +122,6 @@ impl<'a, S: PacketSink> Packets<'a, S> {
             next_slot: 0,
             source: DeltaKey::default(),
             is_ordered,
-            has_waiting,
         };
         packets.begin();
         packets
@@ -186,12 +184,15 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         self.write_sourced(&block.start, deltas);
         let (run, run_bits) = deltas.blocks.run(block);
         self.writer.append(run, run_bits);
-        self.next_slot = block.end;
+        (self.next_slot, self.source) = (block.end, block.end_source);
         self.block_uses[due.found.range as usize] += 1;
-        self.mark_sent(due.slot / 64, block.due);
+        let first = due.slot / 64 / GROUP_WORDS * GROUP_WORDS;
+        for (word, &slots) in (first..).zip(&block.due).filter(|(_, slots)| **slots != 0) {
+            self.mark_sent(word, slots);
+        }
         if self.is_ordered || self.view.was_over_budget {
             for member in deltas.blocks.members(block) {
-                self.advance(self.index(due, member));
+                self.advance(self.view.entities.visible.count_below(member.slot));
             }
         }
     }
@@ -200,15 +201,9 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     #[cold]
     fn write_members(&mut self, due: &DueEntity, deltas: &DeltaCache) {
         for member in deltas.blocks.members(deltas.blocks.at(due.found.range)) {
-            let at = self.index(due, member) as u32;
+            let at = self.view.entities.visible.count_below(member.slot) as u32;
             self.write_update(&DueEntity { at, ..*member }, deltas);
         }
-    }
-
-    /// Returns the index of a member of the block `due` in the arrays of `ViewEntities`.
-    fn index(&self, due: &DueEntity, member: &DueEntity) -> usize {
-        let visible = self.view.entities.visible.words()[member.slot as usize / 64];
-        (due.at + (visible & ((1 << (member.slot % 64)) - 1)).count_ones()) as usize
     }
 
     /// Notes that an entity was sent.
@@ -240,16 +235,10 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     /// Appends an update with its gap and source.
     #[inline(always)]
     fn write_sourced(&mut self, due: &DueEntity, deltas: &DeltaCache) {
-        let (mut lead, mut lead_bits) = self.gap(due.slot);
-        if due.source == self.source {
-            lead_bits += 1;
-        } else {
-            let age = self.snapshot.tick.0 - due.source.base().0;
-            let (code, bits) = DeltaSource { age, spacing: u32::from(due.source.spacing()) }.code();
-            lead |= code << lead_bits;
-            lead_bits += bits;
-            self.source = due.source;
-        }
+        let (gap, gap_bits) = self.gap(due.slot);
+        let (code, bits) = due.source.code(self.source, self.snapshot.tick);
+        self.source = due.source;
+        let (lead, lead_bits) = (gap | code << gap_bits, gap_bits + bits);
         self.write_delta(lead, lead_bits, due, deltas);
     }
 
@@ -270,9 +259,6 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     fn mark_sent(&mut self, word: u32, slots: u64) {
         if !self.is_ordered {
             self.contents.add(word, slots);
-        }
-        if self.has_waiting {
-            self.view.waiting.remove_word(word as usize, slots);
         }
     }
 
@@ -313,11 +299,14 @@ impl<'a, S: PacketSink> Packets<'a, S> {
             gap_order: self.snapshot.gap_order,
             counts: self.counts,
         };
-        header.write(self.snapshot.present, &mut self.writer);
+        let (start, (rest, bits)) = header.bits(self.snapshot.present);
+        self.writer.write(start, 64);
+        self.writer.write(rest, bits);
     }
 
     fn finish(&mut self, last: bool) {
-        packet::finish(self.snapshot.present, self.counts, last, self.snapshot.gap_order, &mut self.writer);
+        let (rest, bits) = packet::rest(self.snapshot.present, self.counts, last, self.snapshot.gap_order);
+        self.writer.patch_second_word(rest, bits);
         let sequence = self.view.next_sequence;
         self.view.next_sequence.0 += 1;
         if !self.is_ordered {

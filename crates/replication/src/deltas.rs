@@ -2,6 +2,7 @@
 
 use crate::blocks::Blocks;
 use crate::gather::GatherBuffer;
+use crate::packet::DeltaSource;
 use aether_bits::{BasisAges, BitWriter};
 use aether_wire::Tick;
 use aether_world::{World, bits_of};
@@ -53,6 +54,15 @@ impl DeltaKey {
     #[inline]
     pub fn spacing(self) -> u8 {
         self.0 as u8
+    }
+
+    /// Returns the code of this source in a packet of tick `now`, after an update from `previous`, and its length.
+    #[inline]
+    pub fn code(self, previous: DeltaKey, now: Tick) -> (u64, u32) {
+        if self == previous {
+            return (0, 1);
+        }
+        DeltaSource { age: now.0 - self.base().0, spacing: u32::from(self.spacing()) }.code()
     }
 
     /// Returns the key with the same baseline and another spacing.
@@ -109,7 +119,7 @@ impl DeltaCache {
         self.arena.clear();
         self.ranges.clear();
         self.shares.clear();
-        self.blocks.begin(self.round);
+        self.blocks.begin(self.tick, self.round);
     }
 
     /// Returns the delta of a slot's entity from `key`, or the full entity if there is no baseline. Encodes it if no
@@ -150,6 +160,13 @@ impl DeltaCache {
         gathered.block_uses.clear();
         component_bits.bits.resize(self.components, 0);
         let mut updates = 0;
+        if let [total] = component_bits.bits.as_mut_slice() {
+            for (&uses, &share) in gathered.uses.iter().zip(&self.shares) {
+                updates += u64::from(uses);
+                *total += u64::from(share) * u64::from(uses);
+            }
+            return updates;
+        }
         for (range, &uses) in gathered.uses.iter().enumerate() {
             updates += u64::from(uses);
             let shares = &self.shares[range * self.components..][..self.components];
@@ -164,7 +181,7 @@ impl DeltaCache {
         if slot as usize >= self.heads.len() {
             self.heads.resize(slot as usize + 1, Head::default());
         }
-        let head = self.heads[slot as usize];
+        let head = &self.heads[slot as usize];
         if head.round != self.round {
             let found = self.add(world, slot, key);
             self.heads[slot as usize] = Head { round: self.round, key, found };
@@ -186,10 +203,13 @@ impl DeltaCache {
         found
     }
 
+    #[inline]
     fn add(&mut self, world: &World, slot: u32, key: DeltaKey) -> FoundDelta {
         let word = self.arena.words().len();
         let share = self.shares.len();
-        self.shares.resize(share + self.components, 0);
+        for _ in 0..self.components {
+            self.shares.push(0);
+        }
         let mut spacing = key.spacing();
         let mut full = key.base() == Tick::ZERO || world.shaped_at(slot) > key.base();
         if !full && !self.write_delta(world, slot, key, share) {

@@ -1,6 +1,6 @@
 //! Gathers the entities that are due for a client in a snapshot, and chooses among them by urgency.
 
-use crate::blocks::{BlockRequest, DUE_MIN};
+use crate::blocks::{BlockRequest, DUE_MIN, GROUP_WORDS};
 use crate::deltas::{DeltaKey, FoundDelta};
 use crate::packet::{self, GAP_ORDER_MAX, SOURCE_BITS, SPACING_MAX};
 use crate::packet_writer::PacketWords;
@@ -26,6 +26,8 @@ pub struct GatherBuffer {
     folded: Vec<DueEntity>,
     /// Words of 64 slots in which something is due.
     slot_words: Vec<SlotWord>,
+    /// Scratch memory: due slots, each with its index in the arrays of `ViewEntities`.
+    slots: Vec<(u32, u32)>,
     /// Scratch memory: one bit per slot.
     words: Vec<u64>,
     /// Per word: slots that were last due, and [`gap_widths`] of them. Many clients need the same slots.
@@ -40,21 +42,34 @@ pub struct GatherBuffer {
 
 /// A word of 64 slots, some of which are due.
 #[derive(Clone, Copy, Debug)]
-struct SlotWord {
-    word: u32,
+pub(crate) struct SlotWord {
+    pub word: u32,
     /// Index of its first slot in the arrays of [`crate::view_entities::ViewEntities`].
-    before: u32,
+    pub before: u32,
     /// Slots that the client sees.
-    seen: u64,
+    pub seen: u64,
     /// Visible slots that are due.
-    due: u64,
+    pub due: u64,
+}
+
+impl SlotWord {
+    /// Calls `visit` with each due slot and its index in the arrays of `ViewEntities`.
+    #[inline(always)]
+    fn each(self, mut visit: impl FnMut(u32, u32)) {
+        let mut bits = self.due;
+        while bits != 0 {
+            let bit = bits & bits.wrapping_neg();
+            bits ^= bit;
+            visit(self.word * 64 + bit.trailing_zeros(), self.before + (self.seen & (bit - 1)).count_ones());
+        }
+    }
 }
 
 /// An entity that is due, or a block of them. For a block, `found.range` is its number and `found.bits` is zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DueEntity {
     pub slot: u32,
-    /// Index in the arrays of `ViewEntities`; for a block, that of the first slot of its word.
+    /// Index in the arrays of `ViewEntities`; not used for a block.
     pub at: u32,
     /// States from which the update is made.
     pub source: DeltaKey,
@@ -202,8 +217,11 @@ impl DeltaCache {
                     bits &= bits - 1;
                     let changes = context.world.last_changes(slot);
                     let before = changes.before();
-                    let spacing = if before == received { interval.min(SPACING_MAX) as u8 } else { 1 };
-                    let key = source(DeltaKey::new(before, spacing), changes, now, received);
+                    let key = if before == received && interval <= RECENT_TICKS_MAX {
+                        DeltaKey::new(before, interval.min(SPACING_MAX) as u8)
+                    } else {
+                        source(DeltaKey::new(before, 1), changes, now, received)
+                    };
                     self.find(context.world, slot, key);
                 }
             }
@@ -217,11 +235,17 @@ impl ClientView {
     pub fn gather(&mut self, context: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
         self.begin(context, gathered);
         let rings = Rings::new(context, self.center, self.snapshots);
-        if rings.is_some() || !self.entities.is_crowded() {
-            let find = |slot, key| deltas.find(context.world, slot, key);
-            self.list_all(context, (rings.as_ref(), gathered), find);
-        } else {
-            self.list_blocks(context, deltas, gathered);
+        let find = |slot, key| deltas.find(context.world, slot, key);
+        match rings {
+            Some(rings) => {
+                self.find_slots(context, gathered);
+                self.list_slots(context, gathered, |slot| rings.is_due(slot), find);
+            }
+            None if self.entities.is_crowded() => self.list_blocks(context, deltas, gathered),
+            None => {
+                self.find_slots(context, gathered);
+                self.list_slots(context, gathered, |_| true, find);
+            }
         }
         if gathered.bits > context.settings.bytes_max * 8 {
             gathered.unfold(deltas, &self.entities.visible);
@@ -233,7 +257,8 @@ impl ClientView {
         self.begin(context, gathered);
         let rings = Rings::new(context, self.center, self.snapshots);
         let find = |_, key: DeltaKey| FoundDelta { bits: 1, spacing: key.spacing(), ..FoundDelta::default() };
-        self.list_all(context, (rings.as_ref(), gathered), find);
+        self.find_slots(context, gathered);
+        self.list_slots(context, gathered, |slot| rings.as_ref().is_none_or(|rings| rings.is_due(slot)), find);
     }
 
     /// Second half of [`ClientView::gather`]: finds or encodes the deltas, one view after the other.
@@ -262,38 +287,74 @@ impl ClientView {
         (gathered.bits, gathered.any_full) = (0, false);
     }
 
-    /// Lists the visible slots that changed or wait, one by one.
-    #[inline]
-    fn list_all(
-        &mut self,
-        context: &SnapshotContext<'_>,
-        (rings, gathered): (Option<&Rings<'_>>, &mut GatherBuffer),
-        mut find: impl FnMut(u32, DeltaKey) -> FoundDelta,
-    ) {
-        let ClientView { entities, waiting, received, .. } = self;
-        let mut list = List { context, rings, waiting, received: *received, gathered };
-        let (mut keys, mut before, mut gaps) = (entities.keys.as_slice(), 0, Gaps::default());
+    /// Finds the visible slots that changed or wait, and the order of the code for their gaps. They no longer wait.
+    fn find_slots(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
+        let ClientView { entities, waiting, .. } = self;
+        let (changed, has_waiting) = (context.changed.words(), !waiting.is_empty());
+        gathered.slots.clear();
+        let (mut before, mut gaps) = (0, Gaps::default());
         for (word, seen) in entities.visible.occupied() {
-            let (word_keys, others) = keys.split_at(seen.count_ones() as usize);
-            let slot_word = SlotWord { word: word as u32, before, seen, due: seen & list.due(word) };
-            list.add(slot_word, word_keys, |slot| gaps.add(slot), &mut find);
-            before += word_keys.len() as u32;
-            keys = others;
+            let mut due = seen & changed.get(word).copied().unwrap_or(0);
+            if has_waiting {
+                due |= seen & waiting.words().get(word).copied().unwrap_or(0);
+                waiting.remove_word(word, due);
+            }
+            let slot_word = SlotWord { word: word as u32, before, seen, due };
+            slot_word.each(|slot, at| {
+                gaps.add(slot);
+                gathered.slots.push((slot, at));
+            });
+            before += seen.count_ones();
         }
         gathered.gap_order = gaps.order();
     }
 
+    /// Lists the entities of the slots that were found. Those for which `is_due` is false wait.
+    #[inline(always)]
+    fn list_slots(
+        &mut self,
+        context: &SnapshotContext<'_>,
+        gathered: &mut GatherBuffer,
+        is_due: impl Fn(u32) -> bool,
+        mut find: impl FnMut(u32, DeltaKey) -> FoundDelta,
+    ) {
+        let (now, received) = (context.world.tick(), self.received);
+        let recent = (now.0 - received.0 <= RECENT_TICKS_MAX).then_some(received);
+        let keys = self.entities.keys.as_slice();
+        let (mut cost, mut any_full) = (0, false);
+        for &(slot, at) in &gathered.slots {
+            let mut key = keys[at as usize];
+            // If the entity was in the last packet, no lookup is needed.
+            if recent != Some(key.base()) {
+                key = source(key, context.world.last_changes(slot), now, received);
+            }
+            if key.base() != Tick::ZERO && !is_due(slot) {
+                self.waiting.insert(slot);
+                continue;
+            }
+            let found = find(slot, key);
+            if found.bits == 0 {
+                // A lost change that a later packet brought.
+                continue;
+            }
+            let due = DueEntity { slot, at, source: key.with_spacing(found.spacing), found };
+            cost += due.cost();
+            any_full |= found.full;
+            gathered.due.push(due);
+        }
+        gathered.bits += cost;
+        gathered.any_full |= any_full;
+    }
+
     /// Lists the visible slots that changed or wait. Those of a word are one block if another client needs the same.
+    #[inline(never)]
     fn list_blocks(&mut self, context: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
         self.find_words(context, gathered);
-        for index in 0..gathered.slot_words.len() {
-            let slot_word = gathered.slot_words[index];
-            if slot_word.due.count_ones() >= DUE_MIN {
-                self.list_block(slot_word, context, deltas, gathered);
-            } else {
-                self.list_word(slot_word, context, deltas, gathered);
-            }
+        let slot_words = std::mem::take(&mut gathered.slot_words);
+        for group in slot_words.chunk_by(|a, b| a.word / GROUP_WORDS == b.word / GROUP_WORDS) {
+            self.list_group(group, context, deltas, gathered);
         }
+        gathered.slot_words = slot_words;
     }
 
     /// Finds the words in which anything is due, and the order of the code for gaps, which blocks depend on.
@@ -318,30 +379,35 @@ impl ClientView {
     }
 
     /// Reuses the block of another client with the same request, or adds one for later clients.
-    fn list_block(
+    fn list_group(
         &mut self,
-        slot_word: SlotWord,
+        group: &[SlotWord],
         context: &SnapshotContext<'_>,
         deltas: &mut DeltaCache,
         gathered: &mut GatherBuffer,
     ) {
-        let SlotWord { word, before, seen, due } = slot_word;
-        let (received, gap_order) = (self.received, gathered.gap_order);
-        let request = BlockRequest { word, seen, due, before, keys: &self.entities.keys, received, gap_order };
-        if let Some(number) = deltas.blocks.find(&request) {
+        let is_shared = group.iter().map(|word| word.due.count_ones()).sum::<u32>() >= DUE_MIN;
+        let request = BlockRequest::new(group, &self.entities.keys, self.received, gathered.gap_order);
+        if is_shared && let Some(number) = deltas.blocks.find(&request) {
             let block = deltas.blocks.at(number);
             gathered.bits += block.cost;
-            let found = FoundDelta { range: number, spacing: block.source.spacing(), ..FoundDelta::default() };
-            let slot = word * 64 + due.trailing_zeros();
-            gathered.due.push(DueEntity { slot, at: before, source: block.source, found });
+            let found = FoundDelta { range: number, ..FoundDelta::default() };
+            gathered.due.push(DueEntity { found, ..block.start });
+            if !self.waiting.is_empty() {
+                group.iter().for_each(|word| self.waiting.remove_word(word.word as usize, word.due));
+            }
             return;
         }
         let first = gathered.due.len();
-        self.list_word(slot_word, context, deltas, gathered);
-        let request = BlockRequest { word, seen, due, before, keys: &self.entities.keys, received, gap_order };
-        let mut blocks = std::mem::take(&mut deltas.blocks);
-        blocks.add(&request, &gathered.due[first..], deltas);
-        deltas.blocks = blocks;
+        for &word in group {
+            self.list_word(word, context, deltas, gathered);
+        }
+        if is_shared {
+            let request = BlockRequest::new(group, &self.entities.keys, self.received, gathered.gap_order);
+            let mut blocks = std::mem::take(&mut deltas.blocks);
+            blocks.add(&request, &gathered.due[first..], deltas);
+            deltas.blocks = blocks;
+        }
     }
 
     /// Lists the due entities of a word, one by one.
@@ -352,10 +418,10 @@ impl ClientView {
         deltas: &mut DeltaCache,
         gathered: &mut GatherBuffer,
     ) {
-        let ClientView { entities, waiting, received, .. } = self;
-        let keys = &entities.keys[slot_word.before as usize..][..slot_word.seen.count_ones() as usize];
-        let mut list = List { context, rings: None, waiting, received: *received, gathered };
-        list.add(slot_word, keys, |_| {}, &mut |slot, key| deltas.find(context.world, slot, key));
+        self.waiting.remove_word(slot_word.word as usize, slot_word.due);
+        gathered.slots.clear();
+        slot_word.each(|slot, at| gathered.slots.push((slot, at)));
+        self.list_slots(context, gathered, |_| true, |slot, key| deltas.find(context.world, slot, key));
     }
 
     /// Limits the due entities to the most urgent within the byte budget. The rest waits and gains urgency.
@@ -392,73 +458,6 @@ impl ClientView {
             _ => 1.0,
         };
         if due.source.base() == Tick::ZERO { nearness * URGENCY_NEW } else { nearness }
-    }
-}
-
-/// Adds due entities of a client to its list.
-struct List<'a> {
-    context: &'a SnapshotContext<'a>,
-    rings: Option<&'a Rings<'a>>,
-    waiting: &'a mut SlotSet,
-    received: Tick,
-    gathered: &'a mut GatherBuffer,
-}
-
-impl List<'_> {
-    /// Returns the slots of a word that changed or wait.
-    #[inline(always)]
-    fn due(&self, word: usize) -> u64 {
-        let changed = self.context.changed.words().get(word).copied().unwrap_or(0);
-        changed | self.waiting.words().get(word).copied().unwrap_or(0)
-    }
-
-    /// Adds the due entities of a word. `keys` are those of the visible ones. `visit` is called with each due slot, also
-    /// if nothing is sent of it now.
-    #[inline(always)]
-    fn add(
-        &mut self,
-        SlotWord { word, before, seen, due: mut bits }: SlotWord,
-        keys: &[DeltaKey],
-        mut visit: impl FnMut(u32),
-        find: &mut impl FnMut(u32, DeltaKey) -> FoundDelta,
-    ) {
-        let (now, received) = (self.context.world.tick(), self.received);
-        let is_recent = now.0 - received.0 <= RECENT_TICKS_MAX;
-        let (mut deferred, mut unchanged) = (0, 0);
-        while bits != 0 {
-            let bit = bits & bits.wrapping_neg();
-            bits ^= bit;
-            let slot = word * 64 + bit.trailing_zeros();
-            visit(slot);
-            let index = (seen & (bit - 1)).count_ones();
-            let known = keys[index as usize];
-            // If the entity was in the last packet, no lookup is needed.
-            let key = if is_recent && known.base() == received {
-                known
-            } else {
-                source(known, self.context.world.last_changes(slot), now, received)
-            };
-            if self.rings.is_some_and(|rings| key.base() != Tick::ZERO && !rings.is_due(slot)) {
-                deferred |= bit;
-                continue;
-            }
-            let found = find(slot, key);
-            if found.bits == 0 {
-                unchanged |= bit;
-                continue;
-            }
-            let due = DueEntity { slot, at: before + index, source: key.with_spacing(found.spacing), found };
-            self.gathered.bits += due.cost();
-            self.gathered.any_full |= found.full;
-            self.gathered.due.push(due);
-        }
-        if deferred != 0 {
-            self.waiting.insert_word(word as usize, deferred);
-        }
-        if unchanged != 0 {
-            // Lost changes that later packets brought.
-            self.waiting.remove_word(word as usize, unchanged);
-        }
     }
 }
 
@@ -509,7 +508,7 @@ const STEP_TICKS_MAX: u32 = 16;
 /// The client has the state of tick `base`, and of `spacing` ticks before it. If nothing changed since, that is also
 /// the state of later ticks, up to `received`, the newest tick of which the client has anything. Naming that tick says
 /// that the entity rested, and most entities and clients share it.
-#[inline]
+#[inline(never)]
 fn source(known: DeltaKey, changes: LastChanges, now: Tick, received: Tick) -> DeltaKey {
     let base = known.base();
     let rested = received.min(changes.steady_until(base));
@@ -558,8 +557,8 @@ struct Rings<'a> {
     center: [f32; 2],
     /// Number of this snapshot for this client.
     snapshot: u32,
-    /// Common multiple of all intervals: a slot whose turn is a multiple is due at any distance. Zero if there is none.
-    common: u32,
+    /// A turn without any of these bits is a multiple of all intervals: such slots are due at any distance.
+    turn_mask: u32,
 }
 
 impl<'a> Rings<'a> {
@@ -572,18 +571,22 @@ impl<'a> Rings<'a> {
         let intervals = settings.rings.iter().map(|ring| ring.interval.max(1));
         let common = intervals.fold(context.ring_stretch.max(1), |common, interval| {
             let interval = interval.saturating_mul(context.ring_stretch.max(1));
-            if common.is_multiple_of(interval) { common } else { common.checked_mul(interval).unwrap_or(0) }
+            if common.is_multiple_of(interval) { common } else { common.saturating_mul(interval) }
         });
-        Some(Rings { context, settings, center: center?, snapshot, common })
+        let turn_mask = if common.is_power_of_two() { common - 1 } else { u32::MAX };
+        Some(Rings { context, settings, center: center?, snapshot, turn_mask })
     }
 
     /// Returns true if a slot is due. Slots take turns, so that the updates of a ring spread evenly over the snapshots.
-    #[inline]
+    #[inline(always)]
     fn is_due(&self, slot: u32) -> bool {
         let turn = self.snapshot.wrapping_add(slot);
-        if turn.is_multiple_of(self.common) {
-            return true;
-        }
+        turn & self.turn_mask == 0 || self.is_turn(turn, slot)
+    }
+
+    /// Returns true if it is the turn of a slot at its distance.
+    #[inline(never)]
+    fn is_turn(&self, turn: u32, slot: u32) -> bool {
         let Some([x, y]) = self.context.world.position_at(slot) else {
             return true;
         };

@@ -18,7 +18,6 @@
 //! tick. With a spacing other than zero, motion is predicted from that state and the newest state at or before
 //! `spacing` ticks earlier.
 
-use crate::packet_writer::PacketWriter;
 use aether_bits::{BitReader, ReadError};
 use aether_wire::Tick;
 use aether_wire::limits::SLOTS_MAX;
@@ -69,12 +68,10 @@ pub struct PacketHeader {
 }
 
 impl PacketHeader {
-    /// Appends the header for the parts that are `present`. [`finish`] fills in the counts and the last flag.
-    pub fn write(&self, present: [bool; 3], writer: &mut PacketWriter<'_>) {
+    /// Returns the bits of the header for the parts that are `present`: the first 64, and the rest with their number.
+    pub fn bits(&self, present: [bool; 3]) -> (u64, (u64, u32)) {
         let start = u64::from(self.tick.0) | u64::from(self.sequence) << 32 | u64::from(self.input_ack) << 48;
-        writer.write(start, 64);
-        let (rest, bits) = rest(present, [0; 3], false, self.gap_order);
-        writer.write(rest, bits);
+        (start, rest(present, self.counts, self.last, self.gap_order))
     }
 
     pub fn read(reader: &mut BitReader<'_>) -> Result<PacketHeader, ReadError> {
@@ -92,14 +89,8 @@ impl PacketHeader {
     }
 }
 
-/// Fills in the counts and the last flag of a complete packet.
-pub fn finish(present: [bool; 3], counts: [u32; 3], last: bool, gap_order: u32, writer: &mut PacketWriter<'_>) {
-    let (rest, bits) = rest(present, counts, last, gap_order);
-    writer.patch_second_word(rest, bits);
-}
-
-/// Returns the bits of a header from the last flag on, and their number.
-fn rest(present: [bool; 3], counts: [u32; 3], last: bool, gap_order: u32) -> (u64, u32) {
+/// Returns the bits of a header from the last flag on, and their number. A packet gets them when it is complete.
+pub fn rest(present: [bool; 3], counts: [u32; 3], last: bool, gap_order: u32) -> (u64, u32) {
     let (mut rest, mut bits) = (u64::from(last) | u64::from(gap_order) << 1, 1 + 3);
     for (present, count) in present.into_iter().zip(counts) {
         let (part, part_bits) = if present { (1 | u64::from(count) << 1, 1 + COUNT_BITS) } else { (0, 1) };
@@ -125,7 +116,7 @@ pub fn gap_code(gap: u32, order: u32) -> (u64, u32) {
     // It is not zero, which the compiler does not know: the lowest bit does not change the logarithm.
     let ones = (shifted | 1).ilog2() - order;
     let low_bits = ones + order;
-    let low = shifted & ((1 << low_bits) - 1);
+    let low = shifted ^ 1 << low_bits;
     (((1 << ones) - 1) | low << (ones + 1), ones + 1 + low_bits)
 }
 
@@ -168,7 +159,6 @@ impl DeltaSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet_writer::PacketWords;
     use aether_bits::BitWriter;
     use proptest::prelude::*;
 
@@ -199,14 +189,12 @@ mod tests {
     fn a_header_survives() {
         let counts = [1, 0, 1023];
         let header = PacketHeader { tick: Tick(7), sequence: u16::MAX, input_ack: 3, last: true, gap_order: 5, counts };
-        let (mut words, mut bytes) = (PacketWords::new(), Vec::new());
-        let mut writer = PacketWriter::new(&mut words);
-        let present = counts.map(|count| count > 0);
-        header.write(present, &mut writer);
+        let mut writer = BitWriter::new();
+        let (start, (rest, bits)) = header.bits(counts.map(|count| count > 0));
+        writer.write(start, 64);
+        writer.write(rest, bits);
         assert_eq!(writer.bits(), 91);
-        finish(present, counts, true, header.gap_order, &mut writer);
-        writer.copy_to(&mut bytes);
-        assert_eq!(PacketHeader::read(&mut BitReader::new(&bytes)), Ok(header));
+        assert_eq!(PacketHeader::read(&mut BitReader::new(&writer.to_bytes())), Ok(header));
     }
 
     #[test]

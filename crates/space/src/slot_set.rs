@@ -372,11 +372,37 @@ pub(crate) fn words_for_slots(slots: usize) -> usize {
 }
 
 /// Words of `set` that are not zero, with their indexes.
-pub(crate) fn occupied_words(set: &SlotSet) -> impl Iterator<Item = (usize, u64)> {
-    set.summary.iter().enumerate().flat_map(move |(index, summary)| {
-        let first = index * WORDS_PER_SUMMARY;
-        bits_of(*summary).map(move |bit| (first + bit, set.words[first + bit]))
-    })
+#[inline]
+pub(crate) fn occupied_words(set: &SlotSet) -> OccupiedWords<'_> {
+    OccupiedWords { words: &set.words, summaries: set.summary.iter(), first: 0, next_first: 0, bits: 0 }
+}
+
+/// Iterator of [`occupied_words`].
+#[derive(Clone)]
+pub(crate) struct OccupiedWords<'a> {
+    words: &'a [u64],
+    summaries: std::slice::Iter<'a, u64>,
+    /// First word of the current summary and of the next one.
+    first: usize,
+    next_first: usize,
+    /// Words of the current summary that were not visited yet.
+    bits: u64,
+}
+
+impl Iterator for OccupiedWords<'_> {
+    type Item = (usize, u64);
+
+    #[inline]
+    fn next(&mut self) -> Option<(usize, u64)> {
+        while self.bits == 0 {
+            self.bits = *self.summaries.next()?;
+            self.first = self.next_first;
+            self.next_first += WORDS_PER_SUMMARY;
+        }
+        let word = self.first + self.bits.trailing_zeros() as usize;
+        self.bits &= self.bits - 1;
+        Some((word, self.words[word]))
+    }
 }
 
 /// Word index and bit of `slot`.
@@ -384,16 +410,6 @@ pub(crate) fn occupied_words(set: &SlotSet) -> impl Iterator<Item = (usize, u64)
 pub(crate) fn word_and_bit(slot: u32) -> (usize, u64) {
     let slot = slot as usize;
     (slot / SLOTS_PER_WORD, 1 << (slot % SLOTS_PER_WORD))
-}
-
-fn bits_of(mut bits: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        (bits != 0).then(|| {
-            let bit = bits.trailing_zeros() as usize;
-            bits &= bits - 1;
-            bit
-        })
-    })
 }
 
 impl PartialEq for SlotSet {

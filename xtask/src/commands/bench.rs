@@ -37,7 +37,9 @@ Usage: cargo xtask bench [--short] [--peers] [name...]
 
 The last line of a benchmark is `<name>: <value> <unit>, aim <aim>: met` (or
 `missed`). A benchmark with several aims prints more such lines before it, whose
-names begin with its own. The table at the end repeats them.",
+names begin with its own. A time that is only for orientation has a note in
+brackets instead of an aim: its aim is a count (--instructions) or a ratio
+(--peers). The table at the end repeats the lines.",
     run,
 };
 
@@ -60,6 +62,8 @@ struct Bench {
     kind: Kind,
     /// True if the peers run this workload too.
     has_peer: bool,
+    /// Aim: multiple of our result that the peer takes in the same run.
+    peer_ratio_min: Option<f64>,
     /// True if `cargo xtask test` runs its short form.
     in_test: bool,
     /// True if its instructions are counted.
@@ -79,7 +83,7 @@ enum Kind {
 /// All benchmarks, in the order they run.
 const BENCHES: &[Bench] = &[
     bench("interest", "aether-space", "interest"),
-    counting(with_peer(bench("replicate-dense", "aether-replication", "replicate_dense"))),
+    counting(with_ratio(60.0, bench("replicate-dense", "aether-replication", "replicate_dense"))),
     with_peer(bench("replicate-idle", "aether-replication", "replicate_idle")),
     with_peer(bench("bytes", "aether-replication", "bytes")),
     bench("cubes", "aether-replication", "cubes"),
@@ -93,7 +97,14 @@ const BENCHES: &[Bench] = &[
     network("spatial-300"),
     network("connections"),
     network("api"),
-    Bench { name: "arena", kind: Kind::Browser, has_peer: false, in_test: false, is_counted: false },
+    Bench {
+        name: "arena",
+        kind: Kind::Browser,
+        has_peer: false,
+        peer_ratio_min: None,
+        in_test: false,
+        is_counted: false,
+    },
 ];
 
 /// The folder of the peer, outside the workspace so that the product does not depend on it.
@@ -106,11 +117,11 @@ struct Options {
 }
 
 /// Last line of a benchmark.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Measurement {
     value: f64,
     unit: String,
-    /// The aim, and true if it was met; none for a peer.
+    /// The aim, and true if it was met; none for a peer, and if the aim is a count or a ratio.
     verdict: Option<(String, bool)>,
 }
 
@@ -119,6 +130,7 @@ struct Row {
     name: String,
     own: Measurement,
     peer: Option<Measurement>,
+    peer_ratio_min: Option<f64>,
 }
 
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
@@ -193,7 +205,7 @@ fn measure(project: &Project, benches: &[&'static Bench], options: Options) -> O
         }
         for (name, own) in own {
             let peer = peer.take_if(|_| name == bench.name).map(|(_, peer)| peer);
-            rows.push(Row { name, own, peer });
+            rows.push(Row { name, own, peer, peer_ratio_min: bench.peer_ratio_min });
         }
     }
     report::print(&format!("\n{}", table(&rows)));
@@ -300,7 +312,7 @@ fn named_measurement(line: &str, bench: &str) -> Option<(String, Measurement)> {
     Some((name.to_owned(), parse(rest)?))
 }
 
-/// Reads the text after the name: `0.61 ms, aim under 0.8 ms: met`, or a peer's `61 ms (version)`.
+/// Reads the text after the name: `0.61 ms, aim under 0.8 ms: met`, or `61 ms (a note)`.
 fn parse(line: &str) -> Option<Measurement> {
     let (measured, judged) = match line.split_once(", aim ") {
         Some((measured, judged)) => (measured, Some(judged)),
@@ -335,7 +347,11 @@ fn table(rows: &[Row]) -> String {
         if let Some(peer) = &row.peer {
             text += &format!("; {PEER} {} {}", peer.value, peer.unit);
             if peer.unit == row.own.unit && row.own.value > 0.0 {
-                text += &format!(", {:.1} times ours", peer.value / row.own.value);
+                let ratio = peer.value / row.own.value;
+                text += &format!(", {ratio:.1} times ours");
+                if let Some(aim) = row.peer_ratio_min {
+                    text += &format!(", aim {aim} times: {}", if ratio >= aim { "met" } else { "missed" });
+                }
             }
         }
         text.push('\n');
@@ -344,15 +360,26 @@ fn table(rows: &[Row]) -> String {
 }
 
 const fn bench(name: &'static str, package: &'static str, target: &'static str) -> Bench {
-    Bench { name, kind: Kind::Target { package, target }, has_peer: false, in_test: true, is_counted: false }
+    Bench {
+        name,
+        kind: Kind::Target { package, target },
+        has_peer: false,
+        peer_ratio_min: None,
+        in_test: true,
+        is_counted: false,
+    }
 }
 
 const fn network(name: &'static str) -> Bench {
-    Bench { name, kind: Kind::Network, has_peer: false, in_test: true, is_counted: false }
+    Bench { name, kind: Kind::Network, has_peer: false, peer_ratio_min: None, in_test: true, is_counted: false }
 }
 
 const fn with_peer(bench: Bench) -> Bench {
     Bench { has_peer: true, ..bench }
+}
+
+const fn with_ratio(peer_ratio_min: f64, bench: Bench) -> Bench {
+    Bench { peer_ratio_min: Some(peer_ratio_min), ..with_peer(bench) }
 }
 
 const fn counting(bench: Bench) -> Bench {
@@ -393,9 +420,15 @@ mod tests {
     fn the_table_shows_the_ratio_to_a_peer_with_the_same_unit() {
         let own = parse("0.5 ms, aim under 0.8 ms: met").unwrap();
         let peer = parse("60 ms (bevy_replicon 0.45)").unwrap();
-        let text = table(&[Row { name: "replicate-dense".into(), own, peer: Some(peer) }]);
+        let row = |peer_ratio_min| {
+            let (own, peer) = (own.clone(), Some(peer.clone()));
+            table(&[Row { name: "replicate-dense".into(), own, peer, peer_ratio_min }])
+        };
+        let text = row(Some(60.0));
         assert!(text.contains("aim under 0.8 ms: met"), "{text}");
-        assert!(text.contains("120.0 times ours"), "{text}");
+        assert!(text.contains("120.0 times ours, aim 60 times: met"), "{text}");
+        assert!(row(Some(121.0)).contains("aim 121 times: missed"));
+        assert!(!row(None).contains("times:"));
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub fn count(project: &Project, benches: &[&'static Bench], record: bool) -> Out
             increased.push(bench.name);
         }
         let (name, own) = (format!("{}-instructions", bench.name), measurement(counts, *figures));
-        rows.push(Row { name, own, peer: None });
+        rows.push(Row { name, own, peer: None, peer_ratio_min: None });
     }
     report::print(&format!("\n{}", super::table(&rows)));
     if record {
