@@ -55,9 +55,11 @@ impl ClientView {
         }
         if *any_full {
             packets.write_full(due.iter().filter(|due| due.found.full), deltas);
-            packets.write_updates(due.iter().filter(|due| !due.found.full), deltas);
+            packets.write_updates::<false>(due.iter().filter(|due| !due.found.full), deltas);
+        } else if packets.is_ordered && !packets.view.was_over_budget {
+            packets.write_updates::<true>(due.iter(), deltas);
         } else {
-            packets.write_updates(due.iter(), deltas);
+            packets.write_updates::<false>(due.iter(), deltas);
         }
         packets.finish(true);
         if self.order == DeliveryOrder::Ordered {
@@ -156,22 +158,28 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         }
     }
 
-    fn write_updates<'d>(&mut self, due: impl Iterator<Item = &'d DueEntity>, deltas: &DeltaCache) {
+    /// Writes updates. `PLAIN` is true if delivery is ordered and nothing ever exceeded the budget, which is usual.
+    fn write_updates<'d, const PLAIN: bool>(&mut self, due: impl Iterator<Item = &'d DueEntity>, deltas: &DeltaCache) {
         self.next_slot = 0;
         for due in due {
             if due.is_block() {
                 self.write_block(due, deltas);
             } else {
-                self.write_update(due, deltas);
+                self.write_update::<PLAIN>(due, deltas);
             }
         }
     }
 
     #[inline(always)]
-    fn write_update(&mut self, due: &DueEntity, deltas: &DeltaCache) {
+    fn write_update<const PLAIN: bool>(&mut self, due: &DueEntity, deltas: &DeltaCache) {
         self.make_room(PacketPart::Update, usize::from(due.found.bits));
         self.write_sourced(due, deltas);
-        self.settle(due);
+        if PLAIN {
+            self.uses[due.found.range as usize] += 1;
+            self.view.entities.advance(due.at as usize, self.snapshot.tick);
+        } else {
+            self.settle(due);
+        }
     }
 
     /// Writes a shared block: its first entity, and the others as one run.
@@ -202,7 +210,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     fn write_members(&mut self, due: &DueEntity, deltas: &DeltaCache) {
         for member in deltas.blocks.members(deltas.blocks.at(due.found.range)) {
             let at = self.view.entities.visible.count_below(member.slot) as u32;
-            self.write_update(&DueEntity { at, ..*member }, deltas);
+            self.write_update::<false>(&DueEntity { at, ..*member }, deltas);
         }
     }
 

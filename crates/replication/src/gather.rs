@@ -26,8 +26,9 @@ pub struct GatherBuffer {
     folded: Vec<DueEntity>,
     /// Words of 64 slots in which something is due.
     slot_words: Vec<SlotWord>,
-    /// Scratch memory: due slots, each with its index in the arrays of `ViewEntities`.
+    /// Scratch memory: due slots, each with its index in the arrays of `ViewEntities`. Only the first `slot_count` count.
     slots: Vec<(u32, u32)>,
+    slot_count: usize,
     /// Scratch memory: one bit per slot.
     words: Vec<u64>,
     /// Per word: slots that were last due, and [`gap_widths`] of them. Many clients need the same slots.
@@ -167,6 +168,14 @@ impl GatherBuffer {
         *widths
     }
 
+    /// Returns memory for `count` slots. It never shrinks, so that writing a slot cannot allocate.
+    fn slots_for(&mut self, count: usize) -> &mut [(u32, u32)] {
+        if self.slots.len() < count {
+            self.slots.resize(count, (0, 0));
+        }
+        &mut self.slots
+    }
+
     /// Clears the use counts for a new snapshot.
     pub fn begin(&mut self) {
         self.uses.clear();
@@ -291,9 +300,9 @@ impl ClientView {
     fn find_slots(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
         let ClientView { entities, waiting, .. } = self;
         let (changed, has_waiting) = (context.changed.words(), !waiting.is_empty());
-        gathered.slots.clear();
-        let (mut before, mut gaps) = (0, Gaps::default());
-        for (word, seen) in entities.visible.occupied() {
+        let visible = &entities.visible;
+        let (slots, mut before, mut gaps) = (gathered.slots_for(visible.len()), 0, Gaps::default());
+        for (word, seen) in visible.occupied() {
             let mut due = seen & changed.get(word).copied().unwrap_or(0);
             if has_waiting {
                 due |= seen & waiting.words().get(word).copied().unwrap_or(0);
@@ -301,11 +310,12 @@ impl ClientView {
             }
             let slot_word = SlotWord { word: word as u32, before, seen, due };
             slot_word.each(|slot, at| {
+                slots[gaps.count as usize] = (slot, at);
                 gaps.add(slot);
-                gathered.slots.push((slot, at));
             });
             before += seen.count_ones();
         }
+        gathered.slot_count = gaps.count as usize;
         gathered.gap_order = gaps.order();
     }
 
@@ -322,7 +332,7 @@ impl ClientView {
         let recent = (now.0 - received.0 <= RECENT_TICKS_MAX).then_some(received);
         let keys = self.entities.keys.as_slice();
         let (mut cost, mut any_full) = (0, false);
-        for &(slot, at) in &gathered.slots {
+        for &(slot, at) in &gathered.slots[..gathered.slot_count] {
             let mut key = keys[at as usize];
             // If the entity was in the last packet, no lookup is needed.
             if recent != Some(key.base()) {
@@ -419,8 +429,12 @@ impl ClientView {
         gathered: &mut GatherBuffer,
     ) {
         self.waiting.remove_word(slot_word.word as usize, slot_word.due);
-        gathered.slots.clear();
-        slot_word.each(|slot, at| gathered.slots.push((slot, at)));
+        let (slots, mut count) = (gathered.slots_for(u64::BITS as usize), 0);
+        slot_word.each(|slot, at| {
+            slots[count] = (slot, at);
+            count += 1;
+        });
+        gathered.slot_count = count;
         self.list_slots(context, gathered, |_| true, |slot, key| deltas.find(context.world, slot, key));
     }
 

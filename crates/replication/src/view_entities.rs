@@ -41,8 +41,11 @@ impl ViewEntities {
             let at = (seen & (bit - 1)).count_ones() as usize;
             let base = keys[at].base().0;
             // One comparison for a baseline that is neither zero nor later.
-            if base.wrapping_sub(1) < tick.0.wrapping_sub(1) || base == 0 && self.since[before + at] <= tick {
-                keys[at] = advanced(keys[at], tick);
+            if base.wrapping_sub(1) < tick.0.wrapping_sub(1) {
+                let spacing = tick.0 - base;
+                keys[at] = DeltaKey::new(tick, if spacing <= SPACING_MAX { spacing as u8 } else { 0 });
+            } else if base == 0 && self.since[before + at] <= tick {
+                keys[at] = DeltaKey::new(tick, 0);
             }
         }
     }

@@ -264,10 +264,6 @@ impl SlotSet {
         assert_eq!(next.len(), self.words.len(), "`next` has another length than the set");
         changes.clear();
         self.index();
-        // All differences are computed first, in a loop without branches: most words do not differ.
-        for (next, word) in next.iter_mut().zip(&self.words) {
-            *next ^= word;
-        }
         let mut gained = 0u32;
         let (differences, _) = next.as_chunks_mut();
         let (blocks, _) = self.words.as_chunks_mut();
@@ -279,7 +275,13 @@ impl SlotSet {
                     *before = before.wrapping_add(gained);
                 }
             }
-            if differences.iter().fold(0, |all, bits| all | bits) != 0 {
+            // All differences of a block are computed without branches: most words do not differ.
+            let mut any = 0;
+            for (difference, word) in differences.iter_mut().zip(words.iter()) {
+                *difference ^= word;
+                any |= *difference;
+            }
+            if any != 0 {
                 let first = block * WORDS_PER_BLOCK;
                 let summary = &mut self.summary[first / WORDS_PER_SUMMARY];
                 let block = Block { first, words, before, summary };
