@@ -20,11 +20,14 @@ pub const FIELD_BITS_MAX: u32 = 61;
 /// Width that is assumed while neither reach nor neighbour is known.
 const FIRST_WIDTH: u32 = 6;
 
-/// Writes the fields of one record, in their declared order.
+/// Writes the fields of one record, in their declared order. The last bits are written when it is dropped.
 #[derive(Debug)]
 pub struct FieldWriter<'a> {
     writer: &'a mut BitWriter,
     neighbour: Option<u32>,
+    /// Bits that are not in `writer` yet. Most records are shorter than a word and are written at once.
+    pending: u64,
+    pending_bits: u32,
 }
 
 /// Reads the fields of one record.
@@ -91,7 +94,7 @@ impl<'a> FieldWriter<'a> {
     #[inline]
     #[must_use]
     pub fn new(writer: &'a mut BitWriter) -> Self {
-        FieldWriter { writer, neighbour: None }
+        FieldWriter { writer, neighbour: None, pending: 0, pending_bits: 0 }
     }
 
     /// Appends a field of `bits` bits.
@@ -106,22 +109,48 @@ impl<'a> FieldWriter<'a> {
     pub(crate) fn write_residual(&mut self, residual: u64, expected: ExpectedValue, bits: u32) {
         let order = order(expected.reach, self.neighbour, bits);
         let shifted = residual + (1 << order);
-        let ones = shifted.ilog2() - order;
-        let low_bits = ones + order;
-        let (head, low) = ((1 << ones) - 1, shifted & mask(low_bits));
+        // It is not zero, which the compiler does not know: the lowest bit does not change the logarithm.
+        let low_bits = (shifted | 1).ilog2();
+        let ones = low_bits - order;
+        let (head, low) = ((1 << ones) - 1, shifted ^ 1 << low_bits);
         if ones + 1 + low_bits <= 64 {
-            self.writer.write(head | low << (ones + 1), ones + 1 + low_bits);
+            self.bits(head | low << (ones + 1), ones + 1 + low_bits);
         } else {
-            self.writer.write(head, ones + 1);
-            self.writer.write(low, low_bits);
+            self.bits(head, ones + 1);
+            self.bits(low, low_bits);
         }
-        self.neighbour = Some(width(residual));
+        // The width of the residual, without the case of zero.
+        self.neighbour = Some((residual << 1 | 1).ilog2());
     }
 
-    /// Appends raw bits.
+    /// Appends a field that equals the baseline, and the state before it if one is known: the bits that
+    /// [`FieldWriter::write`] appends for it.
+    #[inline(always)]
+    pub(crate) fn write_still(&mut self, has_earlier: bool, ages: BasisAges, bits: u32) {
+        let reach = if has_earlier && ages.spacing > 0 { Reach::Width(0) } else { Reach::Unknown };
+        self.bits(0, order(reach, self.neighbour, bits) + 1);
+        self.neighbour = Some(0);
+    }
+
+    /// Appends raw bits. The bits of `value` above them must be zero.
     #[inline]
     pub fn bits(&mut self, value: u64, bits: u32) {
-        self.writer.write(value, bits);
+        debug_assert!(bits <= 64 && (bits == 64 || value >> bits == 0), "{value} does not fit {bits} bits");
+        let used = self.pending_bits;
+        self.pending |= value << used;
+        self.pending_bits = used + bits;
+        if self.pending_bits >= 64 {
+            self.writer.write(self.pending, 64);
+            self.pending = if used == 0 { 0 } else { value >> (64 - used) };
+            self.pending_bits -= 64;
+        }
+    }
+}
+
+impl Drop for FieldWriter<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.writer.write(self.pending, self.pending_bits);
     }
 }
 
@@ -243,6 +272,7 @@ mod tests {
             for &(value, expected, bits) in &fields {
                 out.write(value, expected, bits);
             }
+            drop(out);
             prop_assert!(writer.bits() as u32 <= fields.iter().map(|&(_, _, bits)| bits_max(bits)).sum());
             let bytes = writer.to_bytes();
             let mut reader = BitReader::new(&bytes);
@@ -250,6 +280,25 @@ mod tests {
             for &(value, expected, bits) in &fields {
                 prop_assert_eq!(input.read(expected, bits), Ok(value));
             }
+        }
+    }
+
+    #[test]
+    fn a_field_at_rest_has_the_bits_of_its_value() {
+        for (earlier, spacing, elapsed) in [(Some(5), 1, 1), (Some(5), 3, 7), (None, 0, 1), (Some(5), 0, 2)] {
+            let ages = BasisAges { elapsed, spacing, seconds_per_tick: 0.05 };
+            let [mut known, mut short] = [BitWriter::new(), BitWriter::new()];
+            let mut fields = FieldWriter::new(&mut known);
+            for _ in 0..2 {
+                fields.write(5, ExpectedValue::continued(5, earlier, ages, 9), 9);
+            }
+            drop(fields);
+            let mut fields = FieldWriter::new(&mut short);
+            for _ in 0..2 {
+                fields.write_still(earlier.is_some(), ages, 9);
+            }
+            drop(fields);
+            assert_eq!((known.bits(), known.to_bytes()), (short.bits(), short.to_bytes()));
         }
     }
 

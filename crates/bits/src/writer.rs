@@ -89,15 +89,21 @@ impl BitWriter {
     /// If these bits were not written before.
     pub fn patch(&mut self, position: usize, value: u64, bits: u32) {
         assert!(position + bits as usize <= self.bits(), "the patch at bit {position} is beyond the written bits");
-        for bit in 0..bits {
-            let at = position + bit as usize;
-            let word = match self.words.get_mut(at / 64) {
-                Some(word) => word,
-                None => &mut self.pending,
-            };
-            let mask = 1u64 << (at % 64);
-            *word = if value >> bit & 1 == 1 { *word | mask } else { *word & !mask };
+        let (word, shift) = (position / 64, (position % 64) as u32);
+        let mask = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+        self.replace(word, mask << shift, value << shift);
+        if shift + bits > 64 {
+            self.replace(word + 1, mask >> (64 - shift), value >> (64 - shift));
         }
+    }
+
+    /// Replaces the bits of a word that are set in `mask`.
+    fn replace(&mut self, word: usize, mask: u64, value: u64) {
+        let word = match self.words.get_mut(word) {
+            Some(word) => word,
+            None => &mut self.pending,
+        };
+        *word = *word & !mask | value & mask;
     }
 
     /// Pads with zero bits to the next 64-bit word, so that the next range begins at a word.

@@ -37,7 +37,9 @@ pub struct RoomPlayer {
     pub detached_at: Option<Tick>,
     /// True if the current snapshot is built for this player.
     pub is_served: bool,
-    pub gathered: GatherBuffer,
+    /// Scratch memory of rooms whose clients are served in parallel. Elsewhere it would only spread the players over
+    /// more memory.
+    pub gathered: Option<Box<GatherBuffer>>,
 }
 
 /// All players, ordered by id, which is the order of joining.
@@ -141,7 +143,7 @@ impl RoomPlayer {
             leaving: None,
             detached_at: None,
             is_served: false,
-            gathered: GatherBuffer::default(),
+            gathered: None,
         }
     }
 
@@ -183,13 +185,22 @@ fn sentence(reason: CloseReason) -> &'static str {
 
 impl RoomPlayers {
     pub fn get(&self, id: PlayerId) -> Option<&RoomPlayer> {
-        let at = self.players.binary_search_by_key(&id, |player| player.id).ok()?;
-        self.players.get(at)
+        self.players.get(self.index(id)?)
     }
 
     pub fn get_mut(&mut self, id: PlayerId) -> Option<&mut RoomPlayer> {
-        let at = self.players.binary_search_by_key(&id, |player| player.id).ok()?;
+        let at = self.index(id)?;
         self.players.get_mut(at)
+    }
+
+    /// Returns the index of a player. Ids are given without gaps, so the place is known as long as nobody has left.
+    #[inline]
+    fn index(&self, id: PlayerId) -> Option<usize> {
+        let guess = id.0.checked_sub(self.players.first()?.id.0)? as usize;
+        match self.players.get(guess) {
+            Some(player) if player.id == id => Some(guess),
+            _ => self.players.binary_search_by_key(&id, |player| player.id).ok(),
+        }
     }
 
     /// Adds a player. Its id must be above all others.
@@ -199,7 +210,7 @@ impl RoomPlayers {
     }
 
     pub fn remove(&mut self, id: PlayerId) -> Option<RoomPlayer> {
-        let at = self.players.binary_search_by_key(&id, |player| player.id).ok()?;
+        let at = self.index(id)?;
         Some(self.players.remove(at))
     }
 

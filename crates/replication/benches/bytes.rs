@@ -45,7 +45,7 @@ fn main() {
     let figure = PLAUSIBLE.iter().map(|crowd| crowd.print(ticks)).sum::<f64>() / PLAUSIBLE.len() as f64;
     println!("The figure is the mean over the lines so far. The worst there could be:");
     WORST.print(ticks);
-    report("bytes", figure, "B", "6 B or less", figure <= 6.0);
+    report("bytes", figure, "B", Some(("6 B or less", figure <= 6.0)));
 }
 
 const fn conditions(order: DeliveryOrder, lag_ticks: usize) -> Conditions {

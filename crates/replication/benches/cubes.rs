@@ -40,7 +40,7 @@ fn main() {
     println!("all:");
     total.print();
     let percent = 100.0 * total.costs.total() as f64 / total.article_bits as f64;
-    report("cubes", percent, "% of Fiedler's scheme", "80 % or less", percent <= 80.0);
+    report("cubes", percent, "% of Fiedler's scheme", Some(("80 % or less", percent <= 80.0)));
 }
 
 #[derive(Clone, Debug, Replicate)]

@@ -5,7 +5,8 @@ mod support;
 use support::{Change, drive, report, send_all};
 
 fn main() {
-    let rounds = if std::env::args().any(|argument| argument == "--short") { 60 } else { 400 };
+    let has = |name| std::env::args().any(|argument| argument == name);
+    let rounds = if has("--short") || has("--instructions") { 60 } else { 400 };
     println!("5,000 entities, 100 clients that see all, 500 change per tick, one thread.");
     println!(
         "Half of the clients acknowledge before the next tick, half one to three ticks later, all on unordered links."
@@ -15,7 +16,8 @@ fn main() {
     let same = run(rounds, Change::Same);
     println!("the same tenth every tick, so that late clients have other baselines: median {same:.3} ms");
     let figure = spread.max(same);
-    report("replicate-dense", figure, "ms", "under 0.8 ms", figure < 0.8);
+    println!("measured: {} ticks", 2 * rounds);
+    report("replicate-dense", figure, "ms", None);
 }
 
 fn run(rounds: usize, change: Change) -> f64 {

@@ -1,45 +1,57 @@
-//! Blocks: runs of encoded deltas of 64 slots that several clients share.
+//! Blocks: runs of encoded deltas of some hundred slots that several clients share.
 //!
 //! Clients that see the same crowd need the same deltas of the same entities in the same order. The first client that
-//! needs a word of 64 slots stores its bits here; the others copy them as one run instead of entity by entity. The
-//! bytes are the same either way.
+//! needs a group of slots stores its bits here; the others copy them as one run instead of entity by entity. The bytes
+//! are the same either way.
 
-use crate::deltas::DeltaCache;
-use crate::gather::DueEntity;
-use crate::packet::{self, DeltaSource};
+use crate::deltas::{DeltaCache, DeltaKey};
+use crate::gather::{DueEntity, SlotWord};
+use crate::packet;
 use aether_bits::BitWriter;
 use aether_wire::Tick;
 
-/// Minimum number of due entities of a word that is shared.
+/// Words of 64 slots in a group. Larger groups cost less per entity, but fit the rest of a packet less often.
+pub(crate) const GROUP_WORDS: u32 = 4;
+/// Minimum number of due entities of a group that is shared.
 pub(crate) const DUE_MIN: u32 = 4;
-/// Maximum number of blocks of one word. Further clients with other requests are served entity by entity.
+/// Maximum number of blocks of one group. Further clients with other requests are served entity by entity.
 const FORMS_MAX: u32 = 8;
+
+/// Slots of a group: a word of 64 bits for each of its words.
+pub(crate) type GroupSlots = [u64; GROUP_WORDS as usize];
 
 /// Shared blocks of one snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     tick: Tick,
     round: u32,
-    /// Per word: the round in which it was last used, its first block and the number of blocks.
+    /// Per group: the round in which it was last used, its first block and the number of blocks.
     heads: Vec<(u32, u32, u32)>,
     blocks: Vec<Block>,
-    members: Vec<Member>,
+    members: Vec<DueEntity>,
+    /// Per member: the baseline that the client has. Clients with the same baselines need the same bits.
+    keys: Vec<DeltaKey>,
     /// Bits of all members except the first, whose lead depends on what precedes it.
     runs: BitWriter,
 }
 
-/// The encoded updates of one word for one request.
+/// The encoded updates of one group for one request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
-    /// Slots of the word that are due.
-    pub due: u64,
+    /// Slots of the group that are due.
+    pub due: GroupSlots,
     received: Tick,
     gap_order: u32,
     first: u32,
-    len: u32,
+    pub len: u32,
     run_word: u32,
     run_bits: u32,
-    pub source: DeltaSource,
+    /// First entity, whose lead depends on what precedes it.
+    pub start: DueEntity,
+    /// Slot after the last entity.
+    pub end: u32,
+    /// States from which the last update is made.
+    pub end_source: DeltaKey,
     /// Bits in a packet, without the lead of the first entity.
     pub bits: usize,
     /// Bits that its entities count against the budget.
@@ -47,37 +59,32 @@ pub(crate) struct Block {
     next: u32,
 }
 
-/// One entity of a block, with the baseline that the client has: clients with the same baselines need the same bits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Member {
-    pub due: DueEntity,
-    base: Tick,
-    spacing: u8,
-}
-
-/// Updates of a word that a client needs.
+/// Updates of a group that a client needs.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockRequest<'a> {
-    pub word: u32,
-    /// Slots of the word that the client sees.
-    pub seen: u64,
-    /// Visible slots that are due.
-    pub due: u64,
-    /// Index of the word's first slot in the arrays of `ViewEntities`.
-    pub before: u32,
-    pub bases: &'a [Tick],
-    pub spacings: &'a [u8],
-    pub received: Tick,
-    pub gap_order: u32,
+    /// Words of the group in which anything is due.
+    words: &'a [SlotWord],
+    due: GroupSlots,
+    /// Baselines of all entities that the client sees.
+    keys: &'a [DeltaKey],
+    received: Tick,
+    gap_order: u32,
 }
 
 const NONE: u32 = u32::MAX;
 
-impl BlockRequest<'_> {
-    /// Returns the index in the arrays of `ViewEntities` for the slot with this bit.
-    #[inline]
-    pub fn at(&self, bit: u64) -> usize {
-        (self.before + (self.seen & (bit - 1)).count_ones()) as usize
+impl<'a> BlockRequest<'a> {
+    /// Returns the request for words of the same group, at least one.
+    pub fn new(words: &'a [SlotWord], keys: &'a [DeltaKey], received: Tick, gap_order: u32) -> Self {
+        let mut due = GroupSlots::default();
+        for word in words {
+            due[(word.word % GROUP_WORDS) as usize] = word.due;
+        }
+        BlockRequest { words, due, keys, received, gap_order }
+    }
+
+    fn group(&self) -> usize {
+        (self.words[0].word / GROUP_WORDS) as usize
     }
 }
 
@@ -89,12 +96,13 @@ impl Blocks {
         (self.tick, self.round) = (tick, round);
         self.blocks.clear();
         self.members.clear();
+        self.keys.clear();
         self.runs.clear();
     }
 
     /// Returns the number of a block that matches the request.
     pub fn find(&self, request: &BlockRequest<'_>) -> Option<u32> {
-        let &(round, mut number, _) = self.heads.get(request.word as usize)?;
+        let &(round, mut number, _) = self.heads.get(request.group())?;
         if round != self.round {
             return None;
         }
@@ -108,41 +116,44 @@ impl Blocks {
         None
     }
 
-    /// Adds a block if it can be shared: deltas only, all from one source.
+    /// Adds a block for the due entities of a request, if all of them are updates.
     pub fn add(&mut self, request: &BlockRequest<'_>, due: &[DueEntity], deltas: &DeltaCache) {
-        let word = request.word as usize;
-        if word >= self.heads.len() {
-            self.heads.resize(word + 1, (0, NONE, 0));
+        let group = request.group();
+        if group >= self.heads.len() {
+            self.heads.resize(group + 1, (0, NONE, 0));
         }
-        let (round, next, forms) = self.heads[word];
+        let (round, next, forms) = self.heads[group];
         let (next, forms) = if round == self.round { (next, forms) } else { (NONE, 0) };
-        let Some(source) = due.first().map(|first| first.source(self.tick)) else { return };
-        let uniform = due.iter().all(|due| !due.found.full && due.source(self.tick) == source);
-        if !uniform || forms >= FORMS_MAX || due.len() != request.due.count_ones() as usize {
+        let count: u32 = request.due.iter().map(|slots| slots.count_ones()).sum();
+        let (Some(start), Some(end)) = (due.first(), due.last()) else { return };
+        if due.len() != count as usize || due.iter().any(|due| due.found.full) || forms >= FORMS_MAX {
             return;
         }
         let (first, run_word) = (self.members.len() as u32, self.runs.words().len());
-        for (index, due) in due.iter().enumerate() {
-            let at = due.at as usize;
-            self.members.push(Member { due: *due, base: request.bases[at], spacing: request.spacings[at] });
-            if let Some(previous) = index.checked_sub(1).map(|index| &self.members[first as usize + index].due) {
-                let (lead, bits) = packet::gap_code(due.slot - previous.slot - 1, request.gap_order);
-                deltas.append(lead, bits + 1, due.found, &mut self.runs);
-            }
+        self.members.extend_from_slice(due);
+        self.keys.extend(due.iter().map(|due| request.keys[due.at as usize]));
+        for [previous, due] in due.array_windows() {
+            let (lead, bits) = packet::gap_code(due.slot - previous.slot - 1, request.gap_order);
+            self.runs.write(lead, bits);
+            let (code, bits) = due.source.code(previous.source, self.tick);
+            self.runs.write(code, bits);
+            self.runs.append(deltas.words(due.found), u32::from(due.found.bits));
         }
         let run_bits = (self.runs.bits() - run_word * 64) as u32;
         self.runs.align();
-        self.heads[word] = (self.round, self.blocks.len() as u32, forms + 1);
+        self.heads[group] = (self.round, self.blocks.len() as u32, forms + 1);
         self.blocks.push(Block {
             due: request.due,
             received: request.received,
             gap_order: request.gap_order,
             first,
-            len: due.len() as u32,
+            len: count,
             run_word: run_word as u32,
             run_bits,
-            source,
-            bits: run_bits as usize + usize::from(due[0].found.bits),
+            start: *start,
+            end: end.slot + 1,
+            end_source: end.source,
+            bits: run_bits as usize + usize::from(start.found.bits),
             cost: due.iter().map(DueEntity::cost).sum(),
             next,
         });
@@ -159,23 +170,34 @@ impl Blocks {
     }
 
     /// Returns the entities of a block.
-    pub fn members(&self, block: &Block) -> &[Member] {
+    pub fn members(&self, block: &Block) -> &[DueEntity] {
         &self.members[block.first as usize..][..block.len as usize]
     }
 
-    /// Appends all entities of a block except the first.
-    pub fn append(&self, block: &Block, writer: &mut BitWriter) {
-        writer.append(&self.runs.words()[block.run_word as usize..], block.run_bits);
+    /// Returns the bits of all entities of a block except the first.
+    pub fn run(&self, block: &Block) -> (&[u64], u32) {
+        (&self.runs.words()[block.run_word as usize..], block.run_bits)
     }
 
     #[inline]
     fn matches(&self, block: &Block, request: &BlockRequest<'_>) -> bool {
-        if block.due != request.due || block.received != request.received || block.gap_order != request.gap_order {
+        if block.received != request.received || block.gap_order != request.gap_order || block.due != request.due {
             return false;
         }
-        self.members(block).iter().all(|member| {
-            let at = request.at(1 << (member.due.slot % 64));
-            request.bases[at] == member.base && request.spacings[at] == member.spacing
-        })
+        let mut keys = &self.keys[block.first as usize..][..block.len as usize];
+        for word in request.words {
+            let seen = &request.keys[word.before as usize..][..word.seen.count_ones() as usize];
+            let (known, others) = keys.split_at(word.due.count_ones() as usize);
+            let mut due = word.due;
+            for key in known {
+                let bit = due & due.wrapping_neg();
+                due ^= bit;
+                if seen[(word.seen & (bit - 1)).count_ones() as usize] != *key {
+                    return false;
+                }
+            }
+            keys = others;
+        }
+        true
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::blocks::Blocks;
 use crate::gather::GatherBuffer;
+use crate::packet::DeltaSource;
 use aether_bits::{BasisAges, BitWriter};
-use aether_space::SlotSet;
 use aether_wire::Tick;
 use aether_world::{World, bits_of};
 
@@ -25,7 +25,7 @@ pub struct DeltaCache {
     /// Blocks of 64 slots that several clients share.
     pub(crate) blocks: Blocks,
     /// Scratch memory of [`DeltaCache::encode_ahead`].
-    pub(crate) wanted: SlotSet,
+    pub(crate) wanted: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,11 +36,40 @@ struct Head {
 }
 
 /// States from which a delta is made: the tick of the baseline, zero for none, and the ticks from there back to the
-/// state from which motion is predicted.
+/// state from which motion is predicted. They are one number, so that one comparison finds whether two keys are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DeltaKey {
-    pub base: Tick,
-    pub spacing: u8,
+pub(crate) struct DeltaKey(u64);
+
+impl DeltaKey {
+    #[inline]
+    pub fn new(base: Tick, spacing: u8) -> Self {
+        DeltaKey(u64::from(base.0) << 8 | u64::from(spacing))
+    }
+
+    #[inline]
+    pub fn base(self) -> Tick {
+        Tick((self.0 >> 8) as u32)
+    }
+
+    #[inline]
+    pub fn spacing(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// Returns the code of this source in a packet of tick `now`, after an update from `previous`, and its length.
+    #[inline]
+    pub fn code(self, previous: DeltaKey, now: Tick) -> (u64, u32) {
+        if self == previous {
+            return (0, 1);
+        }
+        DeltaSource { age: now.0 - self.base().0, spacing: u32::from(self.spacing()) }.code()
+    }
+
+    /// Returns the key with the same baseline and another spacing.
+    #[inline]
+    pub fn with_spacing(self, spacing: u8) -> Self {
+        DeltaKey(self.0 & !0xff | u64::from(spacing))
+    }
 }
 
 /// An encoded delta, as gathering needs it.
@@ -115,29 +144,29 @@ impl DeltaCache {
         self.ranges.is_empty()
     }
 
-    /// Appends `lead_bits` bits of `lead` and then an encoded delta.
-    #[inline(always)]
-    pub(crate) fn append(&self, lead: u64, lead_bits: u32, found: FoundDelta, writer: &mut BitWriter) {
-        let bits = u32::from(found.bits);
-        if lead_bits + bits <= 64 {
-            writer.write(lead | found.start << lead_bits, lead_bits + bits);
-        } else {
-            let range = &self.ranges[found.range as usize];
-            writer.write(lead, lead_bits);
-            writer.append(&self.arena.words()[range.word as usize..], bits);
-        }
+    /// Returns the words that begin with an encoded delta.
+    #[inline]
+    pub(crate) fn words(&self, found: FoundDelta) -> &[u64] {
+        &self.arena.words()[self.ranges[found.range as usize].word as usize..]
     }
 
     /// Adds the bits sent since [`GatherBuffer::begin`] to `component_bits`. Returns the number of updates.
     pub fn count_bits(&self, gathered: &mut GatherBuffer, component_bits: &mut ComponentBits) -> u64 {
         for (number, &uses) in gathered.block_uses.iter().enumerate() {
             for member in self.blocks.members(self.blocks.at(number as u32)) {
-                gathered.uses[member.due.found.range as usize] += uses;
+                gathered.uses[member.found.range as usize] += uses;
             }
         }
         gathered.block_uses.clear();
         component_bits.bits.resize(self.components, 0);
         let mut updates = 0;
+        if let [total] = component_bits.bits.as_mut_slice() {
+            for (&uses, &share) in gathered.uses.iter().zip(&self.shares) {
+                updates += u64::from(uses);
+                *total += u64::from(share) * u64::from(uses);
+            }
+            return updates;
+        }
         for (range, &uses) in gathered.uses.iter().enumerate() {
             updates += u64::from(uses);
             let shares = &self.shares[range * self.components..][..self.components];
@@ -152,7 +181,7 @@ impl DeltaCache {
         if slot as usize >= self.heads.len() {
             self.heads.resize(slot as usize + 1, Head::default());
         }
-        let head = self.heads[slot as usize];
+        let head = &self.heads[slot as usize];
         if head.round != self.round {
             let found = self.add(world, slot, key);
             self.heads[slot as usize] = Head { round: self.round, key, found };
@@ -174,16 +203,19 @@ impl DeltaCache {
         found
     }
 
+    #[inline]
     fn add(&mut self, world: &World, slot: u32, key: DeltaKey) -> FoundDelta {
         let word = self.arena.words().len();
         let share = self.shares.len();
-        self.shares.resize(share + self.components, 0);
-        let mut spacing = key.spacing;
-        let mut full = key.base == Tick::ZERO || world.shaped_at(slot) > key.base;
+        for _ in 0..self.components {
+            self.shares.push(0);
+        }
+        let mut spacing = key.spacing();
+        let mut full = key.base() == Tick::ZERO || world.shaped_at(slot) > key.base();
         if !full && !self.write_delta(world, slot, key, share) {
             self.undo(word, share);
             spacing = 0;
-            if key.spacing == 0 || !self.write_delta(world, slot, DeltaKey { spacing, ..key }, share) {
+            if key.spacing() == 0 || !self.write_delta(world, slot, key.with_spacing(spacing), share) {
                 self.undo(word, share);
                 full = true;
             }
@@ -205,19 +237,25 @@ impl DeltaCache {
     }
 
     /// Appends the components that changed after the baseline. Returns false if a required state is no longer known.
-    fn write_delta(&mut self, world: &World, slot: u32, DeltaKey { base, spacing }: DeltaKey, share: usize) -> bool {
+    fn write_delta(&mut self, world: &World, slot: u32, key: DeltaKey, share: usize) -> bool {
+        let base = key.base();
         if world.changed_at(slot) <= base {
             return true;
         }
         let shape = world.shape(slot);
         let columns = world.columns();
-        if shape.count_ones() > 1 {
-            for index in bits_of(shape) {
-                self.arena.write_bool(columns[index].changed_after(slot, base));
-            }
+        let elapsed = self.tick.since(base);
+        let ages = BasisAges { elapsed, spacing: u32::from(key.spacing()), seconds_per_tick: self.seconds_per_tick };
+        if shape.is_power_of_two() {
+            // The set of components is the same as at the baseline, so it is this component that changed.
+            let (index, before) = (shape.trailing_zeros() as usize, self.arena.bits());
+            let is_known = columns[index].write_delta(slot, base, ages, &mut self.arena);
+            self.shares[share + index] = (self.arena.bits() - before) as u16;
+            return is_known;
         }
-        let (elapsed, spacing) = (self.tick.since(base), u32::from(spacing));
-        let ages = BasisAges { elapsed, spacing, seconds_per_tick: self.seconds_per_tick };
+        for index in bits_of(shape) {
+            self.arena.write_bool(columns[index].changed_after(slot, base));
+        }
         for index in bits_of(shape) {
             if columns[index].changed_after(slot, base) {
                 let before = self.arena.bits();

@@ -1,11 +1,11 @@
 //! Gathers the entities that are due for a client in a snapshot, and chooses among them by urgency.
 
-use crate::blocks::{BlockRequest, DUE_MIN};
+use crate::blocks::{BlockRequest, DUE_MIN, GROUP_WORDS};
 use crate::deltas::{DeltaKey, FoundDelta};
-use crate::packet::{self, DeltaSource, GAP_ORDER_MAX, SPACING_MAX};
+use crate::packet::{self, GAP_ORDER_MAX, SOURCE_BITS, SPACING_MAX};
+use crate::packet_writer::PacketWords;
 use crate::view::{ClientView, SnapshotContext};
 use crate::{BASELINE_AGE_MAX, DeliveryOrder, DeltaCache, SendSettings};
-use aether_bits::BitWriter;
 use aether_space::SlotSet;
 use aether_wire::Tick;
 use aether_wire::limits::STATE_PACKET_BYTES_MAX;
@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 pub struct GatherBuffer {
     /// Ordered by slot.
     pub(crate) due: Vec<DueEntity>,
-    pub(crate) writer: BitWriter,
+    pub(crate) packet_words: PacketWords,
     /// Number of times that each range, and each block, was sent.
     pub(crate) uses: Vec<u32>,
     pub(crate) block_uses: Vec<u32>,
@@ -26,8 +26,13 @@ pub struct GatherBuffer {
     folded: Vec<DueEntity>,
     /// Words of 64 slots in which something is due.
     slot_words: Vec<SlotWord>,
+    /// Scratch memory: due slots, each with its index in the arrays of `ViewEntities`. Only the first `slot_count` count.
+    slots: Vec<(u32, u32)>,
+    slot_count: usize,
     /// Scratch memory: one bit per slot.
     words: Vec<u64>,
+    /// Per word: slots that were last due, and [`gap_widths`] of them. Many clients need the same slots.
+    word_widths: Vec<(u64, u32)>,
     /// Order of the Exp-Golomb code for gaps.
     pub(crate) gap_order: u32,
     /// Estimated bits of everything that is due.
@@ -38,23 +43,37 @@ pub struct GatherBuffer {
 
 /// A word of 64 slots, some of which are due.
 #[derive(Clone, Copy, Debug)]
-struct SlotWord {
-    word: u32,
+pub(crate) struct SlotWord {
+    pub word: u32,
     /// Index of its first slot in the arrays of [`crate::view_entities::ViewEntities`].
-    before: u32,
+    pub before: u32,
     /// Slots that the client sees.
-    seen: u64,
+    pub seen: u64,
     /// Visible slots that are due.
-    due: u64,
+    pub due: u64,
+}
+
+impl SlotWord {
+    /// Calls `visit` with each due slot and its index in the arrays of `ViewEntities`.
+    #[inline(always)]
+    fn each(self, mut visit: impl FnMut(u32, u32)) {
+        let mut bits = self.due;
+        while bits != 0 {
+            let bit = bits & bits.wrapping_neg();
+            bits ^= bit;
+            visit(self.word * 64 + bit.trailing_zeros(), self.before + (self.seen & (bit - 1)).count_ones());
+        }
+    }
 }
 
 /// An entity that is due, or a block of them. For a block, `found.range` is its number and `found.bits` is zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DueEntity {
     pub slot: u32,
-    /// Index in the arrays of `ViewEntities`; for a block, that of the first slot of its word.
+    /// Index in the arrays of `ViewEntities`; not used for a block.
     pub at: u32,
-    pub base: Tick,
+    /// States from which the update is made.
+    pub source: DeltaKey,
     pub found: FoundDelta,
 }
 
@@ -67,11 +86,6 @@ impl DueEntity {
     /// so that sharing does not change what is chosen.
     pub fn cost(&self) -> usize {
         usize::from(self.found.bits) + PREFIX_BITS_TYPICAL
-    }
-
-    /// Returns the states from which the update is made.
-    pub fn source(&self, now: Tick) -> DeltaSource {
-        DeltaSource { age: now.0 - self.base.0, spacing: u32::from(self.found.spacing) }
     }
 }
 
@@ -106,15 +120,14 @@ impl GatherBuffer {
             let slot = self.due[index as usize].slot as usize;
             self.words[slot / 64] |= 1 << (slot % 64);
         }
-        let (mut bits, mut next, mut source) = (0, 0, DeltaSource::default());
+        let (mut bits, mut next, mut source) = (0, 0, DeltaKey::new(now, 0));
         for due in &self.due {
             if self.words[due.slot as usize / 64] >> (due.slot % 64) & 1 == 1 {
                 bits += packet::gap_code(due.slot - next, self.gap_order).1 as usize + usize::from(due.found.bits);
                 next = due.slot + 1;
                 if !due.found.full {
-                    let same = due.source(now) == source;
-                    bits += if same { 1 } else { source.code().1 as usize };
-                    source = due.source(now);
+                    bits += if due.source == source { 1 } else { SOURCE_BITS as usize };
+                    source = due.source;
                 }
             }
         }
@@ -134,13 +147,33 @@ impl GatherBuffer {
             if due.is_block() {
                 let block = deltas.blocks.at(due.found.range);
                 let members = deltas.blocks.members(block).iter();
-                self.due.extend(
-                    members.map(|member| DueEntity { at: visible.count_below(member.due.slot) as u32, ..member.due }),
-                );
+                self.due
+                    .extend(members.map(|member| DueEntity { at: visible.count_below(member.slot) as u32, ..*member }));
             } else {
                 self.due.push(*due);
             }
         }
+    }
+
+    /// Returns the sum of the widths of the gaps between the due slots of a word.
+    #[inline]
+    fn gap_widths(&mut self, word: usize, due: u64) -> u32 {
+        if due.count_ones() < DUE_MIN {
+            return gap_widths(due);
+        }
+        let (known, widths) = &mut self.word_widths[word];
+        if *known != due {
+            (*known, *widths) = (due, gap_widths(due));
+        }
+        *widths
+    }
+
+    /// Returns memory for `count` slots. It never shrinks, so that writing a slot cannot allocate.
+    fn slots_for(&mut self, count: usize) -> &mut [(u32, u32)] {
+        if self.slots.len() < count {
+            self.slots.resize(count, (0, 0));
+        }
+        &mut self.slots
     }
 
     /// Clears the use counts for a new snapshot.
@@ -169,21 +202,37 @@ impl DeltaCache {
         let (mut count, mut alike, mut others) = (0, 0, 0);
         for view in views {
             if view.received == received {
-                wanted.union_with(&view.entities.visible);
+                let visible = view.entities.visible.words();
+                if visible.len() > wanted.len() {
+                    wanted.resize(visible.len(), 0);
+                }
+                for (wanted, visible) in wanted.iter_mut().zip(visible) {
+                    *wanted |= visible;
+                }
                 count += view.entities.visible.len();
                 alike += 1;
             } else {
                 others += 1;
             }
         }
+        let wanted_count: usize = wanted.iter().map(|bits| bits.count_ones() as usize).sum();
         // Skip it if clients share too little.
-        if count > 2 * wanted.len() && alike > 3 * others {
-            for slot in wanted.intersection(context.changed) {
-                let changes = context.world.last_changes(slot);
-                let interval = now.0 - received.0;
-                let spacing = if changes.before() == received { interval.min(SPACING_MAX) as u8 } else { 1 };
-                let key = source((changes.before(), spacing), changes, now, received);
-                self.find(context.world, slot, key);
+        if count > 2 * wanted_count && alike > 3 * others {
+            let interval = now.0 - received.0;
+            for (word, (wanted, changed)) in wanted.iter().zip(context.changed.words()).enumerate() {
+                let mut bits = wanted & changed;
+                while bits != 0 {
+                    let slot = word as u32 * 64 + bits.trailing_zeros();
+                    bits &= bits - 1;
+                    let changes = context.world.last_changes(slot);
+                    let before = changes.before();
+                    let key = if before == received && interval <= RECENT_TICKS_MAX {
+                        DeltaKey::new(before, interval.min(SPACING_MAX) as u8)
+                    } else {
+                        source(DeltaKey::new(before, 1), changes, now, received)
+                    };
+                    self.find(context.world, slot, key);
+                }
             }
         }
         self.wanted = wanted;
@@ -193,15 +242,18 @@ impl DeltaCache {
 impl ClientView {
     /// Lists the entities that are due, and finds or encodes their deltas.
     pub fn gather(&mut self, context: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
-        self.prepare(context, gathered);
+        self.begin(context, gathered);
         let rings = Rings::new(context, self.center, self.snapshots);
-        for index in 0..gathered.slot_words.len() {
-            let slot_word = gathered.slot_words[index];
-            if slot_word.due.count_ones() >= DUE_MIN && rings.is_none() {
-                self.list_block(slot_word, context, deltas, gathered);
-            } else {
-                let find = |slot, key| deltas.find(context.world, slot, key);
-                self.list_entities(slot_word, context, (rings.as_ref(), gathered), find);
+        let find = |slot, key| deltas.find(context.world, slot, key);
+        match rings {
+            Some(rings) => {
+                self.find_slots(context, gathered);
+                self.list_slots(context, gathered, |slot| rings.is_due(slot), find);
+            }
+            None if self.entities.is_crowded() => self.list_blocks(context, deltas, gathered),
+            None => {
+                self.find_slots(context, gathered);
+                self.list_slots(context, gathered, |_| true, find);
             }
         }
         if gathered.bits > context.settings.bytes_max * 8 {
@@ -211,12 +263,11 @@ impl ClientView {
 
     /// First half of [`ClientView::gather`]: lists the entities that are due. Views can run it in parallel.
     pub fn survey(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
-        self.prepare(context, gathered);
+        self.begin(context, gathered);
         let rings = Rings::new(context, self.center, self.snapshots);
-        for index in 0..gathered.slot_words.len() {
-            let find = |_, DeltaKey { spacing, .. }| FoundDelta { bits: 1, spacing, ..FoundDelta::default() };
-            self.list_entities(gathered.slot_words[index], context, (rings.as_ref(), gathered), find);
-        }
+        let find = |_, key: DeltaKey| FoundDelta { bits: 1, spacing: key.spacing(), ..FoundDelta::default() };
+        self.find_slots(context, gathered);
+        self.list_slots(context, gathered, |slot| rings.as_ref().is_none_or(|rings| rings.is_due(slot)), find);
     }
 
     /// Second half of [`ClientView::gather`]: finds or encodes the deltas, one view after the other.
@@ -224,7 +275,8 @@ impl ClientView {
         let GatherBuffer { due, bits, any_full, .. } = gathered;
         (*bits, *any_full) = (0, false);
         due.retain_mut(|due| {
-            due.found = deltas.find(context.world, due.slot, DeltaKey { base: due.base, spacing: due.found.spacing });
+            due.found = deltas.find(context.world, due.slot, due.source);
+            due.source = due.source.with_spacing(due.found.spacing);
             if due.found.bits == 0 {
                 self.waiting.remove(due.slot);
                 return false;
@@ -235,108 +287,155 @@ impl ClientView {
         });
     }
 
-    /// Finds the visible slots that changed or wait.
-    fn prepare(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
+    fn begin(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
         if self.order == DeliveryOrder::Unordered {
             self.expire(context.world.tick(), context.settings.resend_ticks);
         }
         self.snapshots = self.snapshots.wrapping_add(1);
         gathered.due.clear();
         (gathered.bits, gathered.any_full) = (0, false);
-        let (changed, waiting) = (context.changed.words(), self.waiting.words());
-        gathered.slot_words.clear();
-        let (mut next, mut count, mut widths) = (0, 0, 0);
-        for (word, seen) in self.entities.visible.occupied() {
-            let due = seen & (changed.get(word).unwrap_or(&0) | waiting.get(word).unwrap_or(&0));
-            if due == 0 {
+    }
+
+    /// Finds the visible slots that changed or wait, and the order of the code for their gaps. They no longer wait.
+    fn find_slots(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
+        let ClientView { entities, waiting, .. } = self;
+        let (changed, has_waiting) = (context.changed.words(), !waiting.is_empty());
+        let visible = &entities.visible;
+        let (slots, mut before, mut gaps) = (gathered.slots_for(visible.len()), 0, Gaps::default());
+        for (word, seen) in visible.occupied() {
+            let mut due = seen & changed.get(word).copied().unwrap_or(0);
+            if has_waiting {
+                due |= seen & waiting.words().get(word).copied().unwrap_or(0);
+                waiting.remove_word(word, due);
+            }
+            let slot_word = SlotWord { word: word as u32, before, seen, due };
+            slot_word.each(|slot, at| {
+                slots[gaps.count as usize] = (slot, at);
+                gaps.add(slot);
+            });
+            before += seen.count_ones();
+        }
+        gathered.slot_count = gaps.count as usize;
+        gathered.gap_order = gaps.order();
+    }
+
+    /// Lists the entities of the slots that were found. Those for which `is_due` is false wait.
+    #[inline(always)]
+    fn list_slots(
+        &mut self,
+        context: &SnapshotContext<'_>,
+        gathered: &mut GatherBuffer,
+        is_due: impl Fn(u32) -> bool,
+        mut find: impl FnMut(u32, DeltaKey) -> FoundDelta,
+    ) {
+        let (now, received) = (context.world.tick(), self.received);
+        let recent = (now.0 - received.0 <= RECENT_TICKS_MAX).then_some(received);
+        let keys = self.entities.keys.as_slice();
+        let (mut cost, mut any_full) = (0, false);
+        for &(slot, at) in &gathered.slots[..gathered.slot_count] {
+            let mut key = keys[at as usize];
+            // If the entity was in the last packet, no lookup is needed.
+            if recent != Some(key.base()) {
+                key = source(key, context.world.last_changes(slot), now, received);
+            }
+            if key.base() != Tick::ZERO && !is_due(slot) {
+                self.waiting.insert(slot);
                 continue;
             }
-            let word = word as u32;
-            let before = self.entities.visible.count_below(word * 64) as u32;
-            gathered.slot_words.push(SlotWord { word, before, seen, due });
-            let mut bits = due;
-            while bits != 0 {
-                let slot = word * 64 + bits.trailing_zeros();
-                bits &= bits - 1;
-                widths += (slot - next + 1).ilog2();
-                next = slot + 1;
-                count += 1;
+            let found = find(slot, key);
+            if found.bits == 0 {
+                // A lost change that a later packet brought.
+                continue;
             }
+            let due = DueEntity { slot, at, source: key.with_spacing(found.spacing), found };
+            cost += due.cost();
+            any_full |= found.full;
+            gathered.due.push(due);
         }
-        // Estimate of the order that gives the shortest code: one below the mean width of the gaps.
-        gathered.gap_order = (widths / u32::max(count, 1)).saturating_sub(1).min(GAP_ORDER_MAX);
+        gathered.bits += cost;
+        gathered.any_full |= any_full;
+    }
+
+    /// Lists the visible slots that changed or wait. Those of a word are one block if another client needs the same.
+    #[inline(never)]
+    fn list_blocks(&mut self, context: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
+        self.find_words(context, gathered);
+        let slot_words = std::mem::take(&mut gathered.slot_words);
+        for group in slot_words.chunk_by(|a, b| a.word / GROUP_WORDS == b.word / GROUP_WORDS) {
+            self.list_group(group, context, deltas, gathered);
+        }
+        gathered.slot_words = slot_words;
+    }
+
+    /// Finds the words in which anything is due, and the order of the code for gaps, which blocks depend on.
+    fn find_words(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
+        let changed = context.changed.words();
+        let waiting = if self.waiting.is_empty() { &[] } else { self.waiting.words() };
+        gathered.slot_words.clear();
+        let visible = &self.entities.visible;
+        if visible.words().len() > gathered.word_widths.len() {
+            gathered.word_widths.resize(visible.words().len(), (0, 0));
+        }
+        let (mut before, mut gaps) = (0, Gaps::default());
+        for (word, seen) in visible.occupied() {
+            let due = seen & (changed.get(word).unwrap_or(&0) | waiting.get(word).unwrap_or(&0));
+            if due != 0 {
+                gathered.slot_words.push(SlotWord { word: word as u32, before, seen, due });
+                gaps.add_word(word as u32, due, gathered.gap_widths(word, due));
+            }
+            before += seen.count_ones();
+        }
+        gathered.gap_order = gaps.order();
     }
 
     /// Reuses the block of another client with the same request, or adds one for later clients.
-    fn list_block(
+    fn list_group(
+        &mut self,
+        group: &[SlotWord],
+        context: &SnapshotContext<'_>,
+        deltas: &mut DeltaCache,
+        gathered: &mut GatherBuffer,
+    ) {
+        let is_shared = group.iter().map(|word| word.due.count_ones()).sum::<u32>() >= DUE_MIN;
+        let request = BlockRequest::new(group, &self.entities.keys, self.received, gathered.gap_order);
+        if is_shared && let Some(number) = deltas.blocks.find(&request) {
+            let block = deltas.blocks.at(number);
+            gathered.bits += block.cost;
+            let found = FoundDelta { range: number, ..FoundDelta::default() };
+            gathered.due.push(DueEntity { found, ..block.start });
+            if !self.waiting.is_empty() {
+                group.iter().for_each(|word| self.waiting.remove_word(word.word as usize, word.due));
+            }
+            return;
+        }
+        let first = gathered.due.len();
+        for &word in group {
+            self.list_word(word, context, deltas, gathered);
+        }
+        if is_shared {
+            let request = BlockRequest::new(group, &self.entities.keys, self.received, gathered.gap_order);
+            let mut blocks = std::mem::take(&mut deltas.blocks);
+            blocks.add(&request, &gathered.due[first..], deltas);
+            deltas.blocks = blocks;
+        }
+    }
+
+    /// Lists the due entities of a word, one by one.
+    fn list_word(
         &mut self,
         slot_word: SlotWord,
         context: &SnapshotContext<'_>,
         deltas: &mut DeltaCache,
         gathered: &mut GatherBuffer,
     ) {
-        let SlotWord { word, before, seen, due } = slot_word;
-        let (received, gap_order) = (self.received, gathered.gap_order);
-        let (bases, spacings) = (self.entities.base.as_slice(), self.entities.spacing.as_slice());
-        let request = BlockRequest { word, seen, due, before, bases, spacings, received, gap_order };
-        if let Some(number) = deltas.blocks.find(&request) {
-            let block = deltas.blocks.at(number);
-            gathered.bits += block.cost;
-            let base = Tick(context.world.tick().0 - block.source.age);
-            let spacing = block.source.spacing as u8;
-            let found = FoundDelta { range: number, spacing, ..FoundDelta::default() };
-            gathered.due.push(DueEntity { slot: word * 64 + due.trailing_zeros(), at: before, base, found });
-            return;
-        }
-        let first = gathered.due.len();
-        let find = |slot, key| deltas.find(context.world, slot, key);
-        self.list_entities(slot_word, context, (None, gathered), find);
-        let (bases, spacings) = (self.entities.base.as_slice(), self.entities.spacing.as_slice());
-        let request = BlockRequest { word, seen, due, before, bases, spacings, received, gap_order };
-        let mut blocks = std::mem::take(&mut deltas.blocks);
-        blocks.add(&request, &gathered.due[first..], deltas);
-        deltas.blocks = blocks;
-    }
-
-    /// Lists the due entities of a word, one by one.
-    #[inline]
-    fn list_entities(
-        &mut self,
-        SlotWord { word, before, seen, due: mut bits }: SlotWord,
-        context: &SnapshotContext<'_>,
-        (rings, gathered): (Option<&Rings<'_>>, &mut GatherBuffer),
-        mut find: impl FnMut(u32, DeltaKey) -> FoundDelta,
-    ) {
-        let ClientView { entities, waiting, received, .. } = self;
-        let now = context.world.tick();
-        while bits != 0 {
-            let bit = bits & bits.wrapping_neg();
-            bits ^= bit;
-            let slot = word * 64 + bit.trailing_zeros();
-            let at = before + (seen & (bit - 1)).count_ones();
-            let known = (entities.base[at as usize], entities.spacing[at as usize]);
-            // The entity was in the last packet: no lookup is needed.
-            let key = match known {
-                (base, spacing) if base == *received && now.0 - base.0 <= RECENT_TICKS_MAX => {
-                    DeltaKey { base, spacing }
-                }
-                known => source(known, context.world.last_changes(slot), now, *received),
-            };
-            if key.base != Tick::ZERO && rings.is_some_and(|rings| !rings.is_due(slot)) {
-                waiting.insert(slot);
-                continue;
-            }
-            let found = find(slot, key);
-            if found.bits == 0 {
-                // A lost change that a later packet brought.
-                waiting.remove(slot);
-                continue;
-            }
-            let due = DueEntity { slot, at, base: key.base, found };
-            gathered.bits += due.cost();
-            gathered.any_full |= found.full;
-            gathered.due.push(due);
-        }
+        self.waiting.remove_word(slot_word.word as usize, slot_word.due);
+        let (slots, mut count) = (gathered.slots_for(u64::BITS as usize), 0);
+        slot_word.each(|slot, at| {
+            slots[count] = (slot, at);
+            count += 1;
+        });
+        gathered.slot_count = count;
+        self.list_slots(context, gathered, |_| true, |slot, key| deltas.find(context.world, slot, key));
     }
 
     /// Limits the due entities to the most urgent within the byte budget. The rest waits and gains urgency.
@@ -372,7 +471,37 @@ impl ClientView {
             }
             _ => 1.0,
         };
-        if due.base == Tick::ZERO { nearness * URGENCY_NEW } else { nearness }
+        if due.source.base() == Tick::ZERO { nearness * URGENCY_NEW } else { nearness }
+    }
+}
+
+/// Gaps between due slots, for the code that they are written with.
+#[derive(Default)]
+struct Gaps {
+    next: u32,
+    count: u32,
+    widths: u32,
+}
+
+impl Gaps {
+    #[inline(always)]
+    fn add(&mut self, slot: u32) {
+        self.widths += width(slot - self.next);
+        self.next = slot + 1;
+        self.count += 1;
+    }
+
+    /// Adds the slots of a word, whose gaps among each other have this sum of widths.
+    #[inline(always)]
+    fn add_word(&mut self, word: u32, slots: u64, widths: u32) {
+        self.widths += width(word * 64 + slots.trailing_zeros() - self.next) + widths;
+        self.next = word * 64 + slots.ilog2() + 1;
+        self.count += slots.count_ones();
+    }
+
+    /// Estimate of the order that gives the shortest code: one below the mean width of the gaps.
+    fn order(&self) -> u32 {
+        (self.widths / self.count.max(1)).saturating_sub(1).min(GAP_ORDER_MAX)
     }
 }
 
@@ -393,20 +522,42 @@ const STEP_TICKS_MAX: u32 = 16;
 /// The client has the state of tick `base`, and of `spacing` ticks before it. If nothing changed since, that is also
 /// the state of later ticks, up to `received`, the newest tick of which the client has anything. Naming that tick says
 /// that the entity rested, and most entities and clients share it.
-#[inline]
-fn source((base, spacing): (Tick, u8), changes: LastChanges, now: Tick, received: Tick) -> DeltaKey {
+#[inline(never)]
+fn source(known: DeltaKey, changes: LastChanges, now: Tick, received: Tick) -> DeltaKey {
+    let base = known.base();
     let rested = received.min(changes.steady_until(base));
     let aligned = base != Tick::ZERO && rested > base && (now.0 - base.0 > STEP_TICKS_MAX || rested.0 - base.0 == 1);
-    let key = if aligned { DeltaKey { base: rested, spacing: 1 } } else { DeltaKey { base, spacing } };
+    let key = if aligned { DeltaKey::new(rested, 1) } else { known };
     // The client stores states only for this time.
-    let age = now.0 - key.base.0;
-    if age + u32::from(key.spacing) <= BASELINE_AGE_MAX {
+    let age = now.0 - key.base().0;
+    if age + u32::from(key.spacing()) <= BASELINE_AGE_MAX {
         key
     } else if age <= BASELINE_AGE_MAX {
-        DeltaKey { spacing: 0, ..key }
+        key.with_spacing(0)
     } else {
         DeltaKey::default()
     }
+}
+
+/// Returns the sum of the widths of the gaps between the slots of a word.
+#[inline]
+fn gap_widths(slots: u64) -> u32 {
+    let (mut last, mut bits) = (slots.trailing_zeros(), slots & slots.wrapping_sub(1));
+    let mut widths = 0;
+    while bits != 0 {
+        let slot = bits.trailing_zeros();
+        bits &= bits - 1;
+        widths += width(slot - last - 1);
+        last = slot;
+    }
+    widths
+}
+
+/// Returns the number of bits of a gap, without its highest.
+#[inline]
+fn width(gap: u32) -> u32 {
+    // The lowest bit does not change the logarithm; with it, the compiler knows that there is one.
+    ((gap + 1) | 1).ilog2()
 }
 
 fn most_urgent_first(a: &(f32, u32), b: &(f32, u32)) -> Ordering {
@@ -420,6 +571,8 @@ struct Rings<'a> {
     center: [f32; 2],
     /// Number of this snapshot for this client.
     snapshot: u32,
+    /// A turn without any of these bits is a multiple of all intervals: such slots are due at any distance.
+    turn_mask: u32,
 }
 
 impl<'a> Rings<'a> {
@@ -429,11 +582,25 @@ impl<'a> Rings<'a> {
         if settings.rings.is_empty() || !throttled {
             return None;
         }
-        Some(Rings { context, settings, center: center?, snapshot })
+        let intervals = settings.rings.iter().map(|ring| ring.interval.max(1));
+        let common = intervals.fold(context.ring_stretch.max(1), |common, interval| {
+            let interval = interval.saturating_mul(context.ring_stretch.max(1));
+            if common.is_multiple_of(interval) { common } else { common.saturating_mul(interval) }
+        });
+        let turn_mask = if common.is_power_of_two() { common - 1 } else { u32::MAX };
+        Some(Rings { context, settings, center: center?, snapshot, turn_mask })
     }
 
     /// Returns true if a slot is due. Slots take turns, so that the updates of a ring spread evenly over the snapshots.
+    #[inline(always)]
     fn is_due(&self, slot: u32) -> bool {
+        let turn = self.snapshot.wrapping_add(slot);
+        turn & self.turn_mask == 0 || self.is_turn(turn, slot)
+    }
+
+    /// Returns true if it is the turn of a slot at its distance.
+    #[inline(never)]
+    fn is_turn(&self, turn: u32, slot: u32) -> bool {
         let Some([x, y]) = self.context.world.position_at(slot) else {
             return true;
         };
@@ -444,6 +611,6 @@ impl<'a> Rings<'a> {
         // The nearest ring is not stretched under overload: the player looks there.
         let stretch = if number == 0 { 1 } else { self.context.ring_stretch };
         let interval = (rings[number].interval * stretch).max(1);
-        self.snapshot.wrapping_add(slot).is_multiple_of(interval)
+        interval == 1 || turn.is_multiple_of(interval)
     }
 }

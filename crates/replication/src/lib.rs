@@ -11,6 +11,7 @@ mod gather;
 mod in_flight;
 mod mirror;
 mod packet;
+mod packet_writer;
 mod replica;
 mod settings;
 mod view;

@@ -18,7 +18,7 @@
 //! tick. With a spacing other than zero, motion is predicted from that state and the newest state at or before
 //! `spacing` ticks earlier.
 
-use aether_bits::{BitReader, BitWriter, ReadError};
+use aether_bits::{BitReader, ReadError};
 use aether_wire::Tick;
 use aether_wire::limits::SLOTS_MAX;
 
@@ -40,7 +40,8 @@ const SLOT_BITS: u32 = SLOTS_MAX.ilog2();
 const COUNT_BITS: u32 = 10;
 const AGE_BITS: u32 = 6;
 const SPACING_BITS: u32 = 3;
-const LAST_AT: usize = 32 + 16 + 16;
+/// Bits of a source that differs from the previous one.
+pub const SOURCE_BITS: u32 = 1 + AGE_BITS + SPACING_BITS;
 
 const _: () = assert!(1 << AGE_BITS == BASELINE_AGE_MAX + 1, "every age can be written");
 
@@ -67,17 +68,10 @@ pub struct PacketHeader {
 }
 
 impl PacketHeader {
-    /// Appends the header for the parts that are `present`. [`finish`] fills in the counts and the last flag.
-    pub fn write(&self, present: [bool; 3], writer: &mut BitWriter) {
-        writer.write(u64::from(self.tick.0), 32);
-        writer.write(u64::from(self.sequence), 16);
-        writer.write(u64::from(self.input_ack), 16);
-        writer.write_bool(false);
-        writer.write(u64::from(self.gap_order), 3);
-        for present in present {
-            writer.write_bool(present);
-            writer.write(0, if present { COUNT_BITS } else { 0 });
-        }
+    /// Returns the bits of the header for the parts that are `present`: the first 64, and the rest with their number.
+    pub fn bits(&self, present: [bool; 3]) -> (u64, (u64, u32)) {
+        let start = u64::from(self.tick.0) | u64::from(self.sequence) << 32 | u64::from(self.input_ack) << 48;
+        (start, rest(present, self.counts, self.last, self.gap_order))
     }
 
     pub fn read(reader: &mut BitReader<'_>) -> Result<PacketHeader, ReadError> {
@@ -95,17 +89,15 @@ impl PacketHeader {
     }
 }
 
-/// Fills in the counts and the last flag of a complete packet.
-pub fn finish(present: [bool; 3], counts: [u32; 3], last: bool, writer: &mut BitWriter) {
-    writer.patch(LAST_AT, u64::from(last), 1);
-    let mut at = LAST_AT + 1 + 3;
+/// Returns the bits of a header from the last flag on, and their number. A packet gets them when it is complete.
+pub fn rest(present: [bool; 3], counts: [u32; 3], last: bool, gap_order: u32) -> (u64, u32) {
+    let (mut rest, mut bits) = (u64::from(last) | u64::from(gap_order) << 1, 1 + 3);
     for (present, count) in present.into_iter().zip(counts) {
-        at += 1;
-        if present {
-            writer.patch(at, u64::from(count), COUNT_BITS);
-            at += COUNT_BITS as usize;
-        }
+        let (part, part_bits) = if present { (1 | u64::from(count) << 1, 1 + COUNT_BITS) } else { (0, 1) };
+        rest |= part << bits;
+        bits += part_bits;
     }
+    (rest, bits)
 }
 
 /// Returns the number nearest to `near` whose lowest 16 bits are `low`.
@@ -117,10 +109,14 @@ pub fn expand(low: u16, near: u32) -> u32 {
 /// Returns the code of a gap and its length.
 #[inline]
 pub fn gap_code(gap: u32, order: u32) -> (u64, u32) {
+    if gap >> order == 0 {
+        return (u64::from(gap) << 1, order + 1);
+    }
     let shifted = u64::from(gap) + (1 << order);
-    let ones = shifted.ilog2() - order;
+    // It is not zero, which the compiler does not know: the lowest bit does not change the logarithm.
+    let ones = (shifted | 1).ilog2() - order;
     let low_bits = ones + order;
-    let low = shifted & ((1 << low_bits) - 1);
+    let low = shifted ^ 1 << low_bits;
     (((1 << ones) - 1) | low << (ones + 1), ones + 1 + low_bits)
 }
 
@@ -147,7 +143,7 @@ impl DeltaSource {
     /// Returns the code of a source that differs from the previous one, and its length.
     #[inline]
     pub fn code(self) -> (u64, u32) {
-        (1 | u64::from(self.age) << 1 | u64::from(self.spacing) << (1 + AGE_BITS), 1 + AGE_BITS + SPACING_BITS)
+        (1 | u64::from(self.age) << 1 | u64::from(self.spacing) << (1 + AGE_BITS), SOURCE_BITS)
     }
 
     /// Reads a source.
@@ -163,6 +159,7 @@ impl DeltaSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aether_bits::BitWriter;
     use proptest::prelude::*;
 
     proptest! {
@@ -193,10 +190,10 @@ mod tests {
         let counts = [1, 0, 1023];
         let header = PacketHeader { tick: Tick(7), sequence: u16::MAX, input_ack: 3, last: true, gap_order: 5, counts };
         let mut writer = BitWriter::new();
-        let present = counts.map(|count| count > 0);
-        header.write(present, &mut writer);
+        let (start, (rest, bits)) = header.bits(counts.map(|count| count > 0));
+        writer.write(start, 64);
+        writer.write(rest, bits);
         assert_eq!(writer.bits(), 91);
-        finish(present, counts, true, &mut writer);
         assert_eq!(PacketHeader::read(&mut BitReader::new(&writer.to_bytes())), Ok(header));
     }
 

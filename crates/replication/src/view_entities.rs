@@ -1,17 +1,20 @@
 //! [`ViewEntities`]: the entities that a client sees, and the version of each that it has.
 
+use crate::deltas::DeltaKey;
 use crate::packet::SPACING_MAX;
 use aether_space::{InterestChanges, SlotSet};
 use aether_wire::Tick;
+
+/// Visible slots per word of 64, on average, from which clients may share them.
+const CROWDED_MIN: usize = 4;
 
 /// Entities of one client. The arrays are parallel to the members of `visible`, in ascending order of slots.
 #[derive(Debug, Default)]
 pub struct ViewEntities {
     pub visible: SlotSet,
-    /// Tick of the baseline: the state that the client has; zero if none.
-    pub base: Vec<Tick>,
-    /// Ticks from the baseline back to the one before it; zero if that is too long ago to predict motion.
-    pub spacing: Vec<u8>,
+    /// Tick of the baseline: the state that the client has; zero if none. With the ticks from there back to the baseline
+    /// before it; zero if that is too long ago to predict motion.
+    pub keys: Vec<DeltaKey>,
     /// Tick at which the entity entered.
     since: Vec<Tick>,
     /// Accumulated urgency of what waits.
@@ -21,18 +24,28 @@ pub struct ViewEntities {
 }
 
 impl ViewEntities {
+    /// True if so many slots of a word are visible that blocks of them may be shared.
+    pub fn is_crowded(&self) -> bool {
+        self.visible.len() >= CROWDED_MIN * self.visible.occupied_len()
+    }
+
     /// Sets the baseline of some slots of a word to `tick`, except for entities that entered later.
     pub fn acknowledge(&mut self, word: usize, slots: u64, tick: Tick) {
-        let seen = self.visible.words().get(word).copied().unwrap_or(0);
+        let Some(&seen) = self.visible.words().get(word) else { return };
         let before = self.visible.count_below(word as u32 * 64);
+        let keys = &mut self.keys[before..][..seen.count_ones() as usize];
         let mut bits = slots & seen;
         while bits != 0 {
             let bit = bits & bits.wrapping_neg();
             bits ^= bit;
-            let at = before + (seen & (bit - 1)).count_ones() as usize;
-            let base = self.base[at];
-            if base < tick && (base != Tick::ZERO || self.since[at] <= tick) {
-                self.advance(at, tick);
+            let at = (seen & (bit - 1)).count_ones() as usize;
+            let base = keys[at].base().0;
+            // One comparison for a baseline that is neither zero nor later.
+            if base.wrapping_sub(1) < tick.0.wrapping_sub(1) {
+                let spacing = tick.0 - base;
+                keys[at] = DeltaKey::new(tick, if spacing <= SPACING_MAX { spacing as u8 } else { 0 });
+            } else if base == 0 && self.since[before + at] <= tick {
+                keys[at] = DeltaKey::new(tick, 0);
             }
         }
     }
@@ -40,10 +53,8 @@ impl ViewEntities {
     /// Advances a baseline.
     #[inline]
     pub fn advance(&mut self, at: usize, tick: Tick) {
-        let base = self.base[at];
-        let spacing = tick.0 - base.0;
-        self.spacing[at] = if base != Tick::ZERO && spacing <= SPACING_MAX { spacing as u8 } else { 0 };
-        self.base[at] = tick;
+        let key = &mut self.keys[at];
+        *key = advanced(*key, tick);
     }
 
     /// Updates the arrays after the set has changed. `departed` receives the slots that the client may still have.
@@ -51,7 +62,7 @@ impl ViewEntities {
         self.visible.index();
         self.remove_left(changes, departed);
         self.insert_entered(&changes.entered, tick);
-        debug_assert_eq!(self.base.len(), self.visible.len());
+        debug_assert_eq!(self.keys.len(), self.visible.len());
     }
 
     fn remove_left(&mut self, changes: &InterestChanges, mut departed: impl FnMut(u32)) {
@@ -71,7 +82,7 @@ impl ViewEntities {
             next = at + 1;
         }
         if let Some(kept_end) = kept_end {
-            let len = self.shift(kept_end, next, self.base.len());
+            let len = self.shift(kept_end, next, self.keys.len());
             self.resize(len);
         }
     }
@@ -81,37 +92,41 @@ impl ViewEntities {
         if from == 0 {
             return to;
         }
-        self.base.copy_within(from..end, to);
-        self.spacing.copy_within(from..end, to);
+        self.keys.copy_within(from..end, to);
         self.since.copy_within(from..end, to);
         self.priority.copy_within(from..end, to);
         to + end - from
     }
 
     fn insert_entered(&mut self, entered: &[u32], tick: Tick) {
-        let mut from = self.base.len();
+        let mut from = self.keys.len();
         let mut to = from + entered.len();
         self.resize(to);
         // Backwards, so that no entry is overwritten before it has moved.
         for &slot in entered.iter().rev() {
             let at = self.visible.count_below(slot);
             let moved = to - (at + 1);
-            self.base.copy_within(from - moved..from, at + 1);
-            self.spacing.copy_within(from - moved..from, at + 1);
+            self.keys.copy_within(from - moved..from, at + 1);
             self.since.copy_within(from - moved..from, at + 1);
             self.priority.copy_within(from - moved..from, at + 1);
             (from, to) = (from - moved, at);
-            self.base[at] = Tick::ZERO;
-            self.spacing[at] = 0;
+            self.keys[at] = DeltaKey::default();
             self.since[at] = tick;
             self.priority[at] = 0.0;
         }
     }
 
     fn resize(&mut self, len: usize) {
-        self.base.resize(len, Tick::ZERO);
-        self.spacing.resize(len, 0);
+        self.keys.resize(len, DeltaKey::default());
         self.since.resize(len, Tick::ZERO);
         self.priority.resize(len, 0.0);
     }
+}
+
+/// Returns the key after the baseline has advanced to `tick`.
+#[inline]
+fn advanced(key: DeltaKey, tick: Tick) -> DeltaKey {
+    let base = key.base();
+    let spacing = tick.0 - base.0;
+    DeltaKey::new(tick, if base != Tick::ZERO && spacing <= SPACING_MAX { spacing as u8 } else { 0 })
 }

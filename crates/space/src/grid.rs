@@ -21,6 +21,9 @@ const COLUMNS_MAX: f32 = 512.0;
 /// empty counters, which also do not stay in the cache of a server with thousands of small rooms.
 const FEW_POINTS: usize = 64;
 
+/// Length of `starts` in a grid with a single cell.
+const CELLS_OF_ONE: usize = 1 + 3;
+
 /// Rows whose runs a query computes before it visits them. A query with the radius of the grid touches at most six.
 const ROWS_PER_BATCH: usize = 8;
 
@@ -159,8 +162,8 @@ impl SpatialIndex for Grid {
             return;
         }
         let reach = radius * REACH_FACTOR + REACH_MIN;
-        if !(reach * reach).is_finite() {
-            // If squares overflow, every point may count as within the radius.
+        if self.starts.len() == CELLS_OF_ONE || !(reach * reach).is_finite() {
+            // There is one cell. Or squares overflow, so that every point may count as within the radius.
             visit(self.run(0, self.len));
             return;
         }

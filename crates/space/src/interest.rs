@@ -189,13 +189,13 @@ impl Reach {
     /// would often be mispredicted, which costs more than the work.
     #[inline]
     fn mark(&self, center: [f32; 2], run: PointRun<'_>, previous: &[u64], next: &mut [u64]) {
+        let limits = [self.inner_squared, self.outer_squared];
+        // The same length, so that one check of a bound serves both.
+        let next = &mut next[..previous.len()];
         for ((&x, &y), &slot) in run.x.iter().zip(run.y).zip(run.slot) {
-            let distance_squared = distance_squared(center, x, y);
             let (word, shift) = (slot as usize / 64, slot % 64);
-            let enters = u64::from(distance_squared <= self.inner_squared);
-            let stays = u64::from(distance_squared <= self.outer_squared);
-            let was = previous[word] >> shift;
-            next[word] |= (enters | (stays & was)) << shift;
+            let limit = limits[(previous[word] >> shift & 1) as usize];
+            next[word] |= u64::from(distance_squared(center, x, y) <= limit) << shift;
         }
     }
 }

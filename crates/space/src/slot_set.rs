@@ -194,6 +194,12 @@ impl SlotSet {
         occupied_words(self)
     }
 
+    /// Number of words that are not zero.
+    #[inline]
+    pub fn occupied_len(&self) -> usize {
+        self.summary.iter().map(|bits| bits.count_ones() as usize).sum()
+    }
+
     /// The bits: slot `s` is bit `s % 64` of word `s / 64`. Words past the end are zero.
     #[inline]
     pub fn words(&self) -> &[u64] {
@@ -258,10 +264,6 @@ impl SlotSet {
         assert_eq!(next.len(), self.words.len(), "`next` has another length than the set");
         changes.clear();
         self.index();
-        // All differences are computed first, in a loop without branches: most words do not differ.
-        for (next, word) in next.iter_mut().zip(&self.words) {
-            *next ^= word;
-        }
         let mut gained = 0u32;
         let (differences, _) = next.as_chunks_mut();
         let (blocks, _) = self.words.as_chunks_mut();
@@ -273,7 +275,13 @@ impl SlotSet {
                     *before = before.wrapping_add(gained);
                 }
             }
-            if differences.iter().fold(0, |all, bits| all | bits) != 0 {
+            // All differences of a block are computed without branches: most words do not differ.
+            let mut any = 0;
+            for (difference, word) in differences.iter_mut().zip(words.iter()) {
+                *difference ^= word;
+                any |= *difference;
+            }
+            if any != 0 {
                 let first = block * WORDS_PER_BLOCK;
                 let summary = &mut self.summary[first / WORDS_PER_SUMMARY];
                 let block = Block { first, words, before, summary };
@@ -366,11 +374,37 @@ pub(crate) fn words_for_slots(slots: usize) -> usize {
 }
 
 /// Words of `set` that are not zero, with their indexes.
-pub(crate) fn occupied_words(set: &SlotSet) -> impl Iterator<Item = (usize, u64)> {
-    set.summary.iter().enumerate().flat_map(move |(index, summary)| {
-        let first = index * WORDS_PER_SUMMARY;
-        bits_of(*summary).map(move |bit| (first + bit, set.words[first + bit]))
-    })
+#[inline]
+pub(crate) fn occupied_words(set: &SlotSet) -> OccupiedWords<'_> {
+    OccupiedWords { words: &set.words, summaries: set.summary.iter(), first: 0, next_first: 0, bits: 0 }
+}
+
+/// Iterator of [`occupied_words`].
+#[derive(Clone)]
+pub(crate) struct OccupiedWords<'a> {
+    words: &'a [u64],
+    summaries: std::slice::Iter<'a, u64>,
+    /// First word of the current summary and of the next one.
+    first: usize,
+    next_first: usize,
+    /// Words of the current summary that were not visited yet.
+    bits: u64,
+}
+
+impl Iterator for OccupiedWords<'_> {
+    type Item = (usize, u64);
+
+    #[inline]
+    fn next(&mut self) -> Option<(usize, u64)> {
+        while self.bits == 0 {
+            self.bits = *self.summaries.next()?;
+            self.first = self.next_first;
+            self.next_first += WORDS_PER_SUMMARY;
+        }
+        let word = self.first + self.bits.trailing_zeros() as usize;
+        self.bits &= self.bits - 1;
+        Some((word, self.words[word]))
+    }
 }
 
 /// Word index and bit of `slot`.
@@ -378,16 +412,6 @@ pub(crate) fn occupied_words(set: &SlotSet) -> impl Iterator<Item = (usize, u64)
 pub(crate) fn word_and_bit(slot: u32) -> (usize, u64) {
     let slot = slot as usize;
     (slot / SLOTS_PER_WORD, 1 << (slot % SLOTS_PER_WORD))
-}
-
-fn bits_of(mut bits: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        (bits != 0).then(|| {
-            let bit = bits.trailing_zeros() as usize;
-            bits &= bits - 1;
-            bit
-        })
-    })
 }
 
 impl PartialEq for SlotSet {

@@ -38,8 +38,17 @@ impl LastChanges {
     }
 
     /// Records a change at `tick`, which is not before the last one.
+    #[inline]
     pub(crate) fn record(&mut self, tick: Tick) {
         let elapsed = tick.0 - self.last.0;
+        if elapsed == 1 {
+            // The usual case, with fewer instructions.
+            if self.recent >> 63 != 0 {
+                self.older = Tick(self.last.0 - 63);
+            }
+            (self.recent, self.last) = (self.recent << 1 | 1, tick);
+            return;
+        }
         let dropped = if elapsed == 0 { 0 } else { self.recent >> u64::BITS.saturating_sub(elapsed) };
         if dropped != 0 {
             self.older = Tick(self.last.0 - u64::BITS.saturating_sub(elapsed) - dropped.trailing_zeros());

@@ -204,14 +204,7 @@ impl<P: RowPacking> AnyColumn for ComponentRows<P> {
     }
 
     fn write_delta(&self, slot: u32, base: Tick, ages: BasisAges, writer: &mut BitWriter) -> bool {
-        let Some(value) = self.versions.at(slot, base) else { return false };
-        let mut earlier = None;
-        if ages.spacing > 0 {
-            earlier = base.0.checked_sub(ages.spacing).and_then(|tick| self.versions.at(slot, Tick(tick)));
-            if earlier.is_none() {
-                return false;
-            }
-        }
+        let Some((value, earlier)) = self.versions.at(slot, base, ages.spacing) else { return false };
         self.packing.write_delta(DeltaBasis { value, earlier, ages }, &self.values[slot as usize], writer);
         true
     }

@@ -29,6 +29,7 @@ impl Positions {
     }
 
     /// Sets the position of a slot.
+    #[inline]
     pub fn set(&mut self, slot: u32, [x, y]: [f32; 2]) {
         if slot as usize >= self.indexes.len() {
             self.indexes.resize(slot as usize + 1, NO_POINT);

@@ -50,20 +50,33 @@ impl<R: Clone> VersionRing<R> {
         (self.ticks[at] != Tick::ZERO).then(|| (self.ticks[at], &self.values[at]))
     }
 
-    /// Value at `tick`, if it is still stored.
-    pub fn at(&self, slot: u32, tick: Tick) -> Option<&R> {
+    /// Value at `base`, and unless `spacing` is zero the value that many ticks earlier; `None` if either is no longer
+    /// stored.
+    #[inline]
+    pub fn at(&self, slot: u32, base: Tick, spacing: u32) -> Option<(&R, Option<&R>)> {
         let first = slot as usize * self.depth;
-        let mut index = usize::from(self.newest[slot as usize]);
-        for _ in 0..self.depth {
-            let at = first + index;
-            if self.ticks[at] == Tick::ZERO {
-                return None;
-            }
-            if self.ticks[at] <= tick {
-                return Some(&self.values[at]);
-            }
-            index = if index == 0 { self.depth - 1 } else { index - 1 };
+        let ticks = &self.ticks[first..first + self.depth];
+        let values = &self.values[first..first + self.depth];
+        let (index, left) = find(ticks, usize::from(self.newest[slot as usize]), self.depth, base)?;
+        if spacing == 0 {
+            return Some((&values[index], None));
         }
-        None
+        let (earlier, _) = find(ticks, index, left, Tick(base.0.checked_sub(spacing)?))?;
+        Some((&values[index], Some(&values[earlier])))
     }
+}
+
+/// Returns the index of the newest version that is not younger than `tick`, from `index` back over at most `left`
+/// versions, and the number of versions that remain from there.
+#[inline]
+fn find(ticks: &[Tick], mut index: usize, mut left: usize, tick: Tick) -> Option<(usize, usize)> {
+    while left > 0 {
+        let found = *ticks.get(index)?;
+        if found <= tick {
+            return (found != Tick::ZERO).then_some((index, left));
+        }
+        index = if index == 0 { ticks.len() - 1 } else { index - 1 };
+        left -= 1;
+    }
+    None
 }

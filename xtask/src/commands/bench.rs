@@ -1,5 +1,7 @@
 //! The benchmarks, their aims, and the peers they are compared with.
 
+mod instructions;
+
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -19,6 +21,7 @@ pub const COMMAND: Command = Command {
     summary: "Runs the benchmarks and compares each result with its aim.",
     help: "
 Usage: cargo xtask bench [--short] [--peers] [name...]
+       cargo xtask bench --instructions [--record] [name...]
        cargo xtask bench list
 
   name      runs only the benchmarks named
@@ -26,10 +29,17 @@ Usage: cargo xtask bench [--short] [--peers] [name...]
   --short   a quick form in a development build that only checks that they run;
             its results mean little
   --peers   also runs bevy_replicon on the same workload and shows the ratio
+  --instructions
+            counts the instructions per tick of replicate-dense, rooms and world
+            with callgrind, and fails if one is more than 2 % above the figure
+            in xtask/instructions.json
+  --record  writes the new figures to that file
 
 The last line of a benchmark is `<name>: <value> <unit>, aim <aim>: met` (or
 `missed`). A benchmark with several aims prints more such lines before it, whose
-names begin with its own. The table at the end repeats them.",
+names begin with its own. A time that is only for orientation has a note in
+brackets instead of an aim: its aim is a count (--instructions) or a ratio
+(--peers). The table at the end repeats the lines.",
     run,
 };
 
@@ -52,8 +62,12 @@ struct Bench {
     kind: Kind,
     /// True if the peers run this workload too.
     has_peer: bool,
+    /// Aim: multiple of our result that the peer takes in the same run.
+    peer_ratio_min: Option<f64>,
     /// True if `cargo xtask test` runs its short form.
     in_test: bool,
+    /// True if its instructions are counted.
+    is_counted: bool,
 }
 
 /// Build and start of a benchmark.
@@ -70,12 +84,12 @@ enum Kind {
 const BENCHES: &[Bench] = &[
     bench("interest", "aether-space", "interest"),
     bench("queries", "aether-world", "queries"),
-    with_peer(bench("replicate-dense", "aether-replication", "replicate_dense")),
+    counting(with_ratio(60.0, bench("replicate-dense", "aether-replication", "replicate_dense"))),
     with_peer(bench("replicate-idle", "aether-replication", "replicate_idle")),
     with_peer(bench("bytes", "aether-replication", "bytes")),
     bench("cubes", "aether-replication", "cubes"),
-    bench("world", "aether-engine", "world"),
-    bench("rooms", "aether-engine", "rooms"),
+    counting(bench("world", "aether-engine", "world")),
+    counting(bench("rooms", "aether-engine", "rooms")),
     bench("rank", "aether-ranks", "rank"),
     bench("query", "aether-query", "query"),
     bench("store", "aether-store", "store"),
@@ -84,7 +98,14 @@ const BENCHES: &[Bench] = &[
     network("spatial-300"),
     network("connections"),
     network("api"),
-    Bench { name: "arena", kind: Kind::Browser, has_peer: false, in_test: false },
+    Bench {
+        name: "arena",
+        kind: Kind::Browser,
+        has_peer: false,
+        peer_ratio_min: None,
+        in_test: false,
+        is_counted: false,
+    },
 ];
 
 /// The folder of the peer, outside the workspace so that the product does not depend on it.
@@ -97,11 +118,11 @@ struct Options {
 }
 
 /// Last line of a benchmark.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Measurement {
     value: f64,
     unit: String,
-    /// The aim, and true if it was met; none for a peer.
+    /// The aim, and true if it was met; none for a peer, and if the aim is a count or a ratio.
     verdict: Option<(String, bool)>,
 }
 
@@ -110,16 +131,20 @@ struct Row {
     name: String,
     own: Measurement,
     peer: Option<Measurement>,
+    peer_ratio_min: Option<f64>,
 }
 
 fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut options = Options { short: false, peers: false };
+    let (mut has_instructions, mut record) = (false, false);
     let mut names = Vec::new();
     while let Some(argument) = parser.next()? {
         match argument {
             Long("short") => options.short = true,
             Long("peers") => options.peers = true,
+            Long("instructions") => has_instructions = true,
+            Long("record") => record = true,
             Value(name) => names.push(text(name)?),
             other => return Err(other.unexpected().into()),
         }
@@ -130,7 +155,21 @@ fn run(project: &Project, arguments: Vec<OsString>) -> Outcome {
         }
         return Ok(());
     }
-    measure(project, &chosen(&names)?, options)
+    match (has_instructions, record) {
+        (true, _) => {
+            let benches = if names.is_empty() { counted() } else { chosen(&names)? };
+            instructions::count(project, &benches, record)
+        }
+        (false, true) => Err(Failure::new("only instructions are recorded; use `--instructions --record`")),
+        (false, false) => measure(project, &chosen(&names)?, options),
+    }
+}
+
+/// Benchmarks whose instructions are counted, by name.
+fn counted() -> Vec<&'static Bench> {
+    let mut benches: Vec<&Bench> = BENCHES.iter().filter(|bench| bench.is_counted).collect();
+    benches.sort_by_key(|bench| bench.name);
+    benches
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Bench>, Failure> {
@@ -167,7 +206,7 @@ fn measure(project: &Project, benches: &[&'static Bench], options: Options) -> O
         }
         for (name, own) in own {
             let peer = peer.take_if(|_| name == bench.name).map(|(_, peer)| peer);
-            rows.push(Row { name, own, peer });
+            rows.push(Row { name, own, peer, peer_ratio_min: bench.peer_ratio_min });
         }
     }
     report::print(&format!("\n{}", table(&rows)));
@@ -274,7 +313,7 @@ fn named_measurement(line: &str, bench: &str) -> Option<(String, Measurement)> {
     Some((name.to_owned(), parse(rest)?))
 }
 
-/// Reads the text after the name: `0.61 ms, aim under 0.8 ms: met`, or a peer's `61 ms (version)`.
+/// Reads the text after the name: `0.61 ms, aim under 0.8 ms: met`, or `61 ms (a note)`.
 fn parse(line: &str) -> Option<Measurement> {
     let (measured, judged) = match line.split_once(", aim ") {
         Some((measured, judged)) => (measured, Some(judged)),
@@ -309,7 +348,11 @@ fn table(rows: &[Row]) -> String {
         if let Some(peer) = &row.peer {
             text += &format!("; {PEER} {} {}", peer.value, peer.unit);
             if peer.unit == row.own.unit && row.own.value > 0.0 {
-                text += &format!(", {:.1} times ours", peer.value / row.own.value);
+                let ratio = peer.value / row.own.value;
+                text += &format!(", {ratio:.1} times ours");
+                if let Some(aim) = row.peer_ratio_min {
+                    text += &format!(", aim {aim} times: {}", if ratio >= aim { "met" } else { "missed" });
+                }
             }
         }
         text.push('\n');
@@ -318,15 +361,30 @@ fn table(rows: &[Row]) -> String {
 }
 
 const fn bench(name: &'static str, package: &'static str, target: &'static str) -> Bench {
-    Bench { name, kind: Kind::Target { package, target }, has_peer: false, in_test: true }
+    Bench {
+        name,
+        kind: Kind::Target { package, target },
+        has_peer: false,
+        peer_ratio_min: None,
+        in_test: true,
+        is_counted: false,
+    }
 }
 
 const fn network(name: &'static str) -> Bench {
-    Bench { name, kind: Kind::Network, has_peer: false, in_test: true }
+    Bench { name, kind: Kind::Network, has_peer: false, peer_ratio_min: None, in_test: true, is_counted: false }
 }
 
 const fn with_peer(bench: Bench) -> Bench {
     Bench { has_peer: true, ..bench }
+}
+
+const fn with_ratio(peer_ratio_min: f64, bench: Bench) -> Bench {
+    Bench { peer_ratio_min: Some(peer_ratio_min), ..with_peer(bench) }
+}
+
+const fn counting(bench: Bench) -> Bench {
+    Bench { is_counted: true, ..bench }
 }
 
 #[cfg(test)]
@@ -363,9 +421,15 @@ mod tests {
     fn the_table_shows_the_ratio_to_a_peer_with_the_same_unit() {
         let own = parse("0.5 ms, aim under 0.8 ms: met").unwrap();
         let peer = parse("60 ms (bevy_replicon 0.45)").unwrap();
-        let text = table(&[Row { name: "replicate-dense".into(), own, peer: Some(peer) }]);
+        let row = |peer_ratio_min| {
+            let (own, peer) = (own.clone(), Some(peer.clone()));
+            table(&[Row { name: "replicate-dense".into(), own, peer, peer_ratio_min }])
+        };
+        let text = row(Some(60.0));
         assert!(text.contains("aim under 0.8 ms: met"), "{text}");
-        assert!(text.contains("120.0 times ours"), "{text}");
+        assert!(text.contains("120.0 times ours, aim 60 times: met"), "{text}");
+        assert!(row(Some(121.0)).contains("aim 121 times: missed"));
+        assert!(!row(None).contains("times:"));
     }
 
     #[test]

@@ -42,6 +42,7 @@ impl Angle {
     }
 
     /// Differences wrap in the field's bits, so crossing zero costs no more than any other turn.
+    #[inline]
     fn expected(&self, basis: DeltaBasis<'_, f32>) -> ExpectedValue {
         let quantize = |radians: &f32| u64::from(self.quantize(*radians));
         ExpectedValue::continued(quantize(basis.value), basis.earlier.map(quantize), basis.ages, self.bits)
@@ -66,8 +67,12 @@ impl Codec<f32> for Angle {
         *value = self.dequantize(self.quantize(*value));
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&self, basis: DeltaBasis<'_, f32>, value: &f32, fields: &mut FieldWriter<'_>) {
+        if value == basis.value && basis.earlier.is_none_or(|earlier| value == earlier) {
+            fields.write_still(basis.earlier.is_some(), basis.ages, self.bits);
+            return;
+        }
         fields.write(u64::from(self.quantize(*value)), self.expected(basis), self.bits);
     }
 

@@ -110,7 +110,11 @@ impl Number {
 
     #[inline]
     fn quantize_wide(&self, value: f64) -> u32 {
-        let steps = ((value - self.min) * self.steps_per_unit).max(0.0).min(f64::from(self.steps_max));
+        let steps = (value - self.min) * self.steps_per_unit;
+        // Comparisons instead of `max` and `min`: the compiler makes one instruction of each. NaN becomes zero.
+        let steps = if steps > 0.0 { steps } else { 0.0 };
+        let last = f64::from(self.steps_max);
+        let steps = if steps < last { steps } else { last };
         // The sum has no bits left for a fraction: the addition rounds, and the lowest bits are the whole number.
         (steps + ROUNDER).to_bits() as u32
     }
@@ -130,6 +134,12 @@ impl Number {
     #[inline(always)]
     pub fn write_vector(&self, basis: &VectorBasis<'_>, value: &[f32], fields: &mut FieldWriter<'_>) {
         for (axis, &component) in value.iter().enumerate() {
+            let is_still =
+                component == basis.value[axis] && basis.earlier.is_none_or(|earlier| component == earlier[axis]);
+            if is_still && basis.velocity.is_none() {
+                fields.write_still(basis.earlier.is_some(), basis.ages, self.bits());
+                continue;
+            }
             let expected = self.expected(basis, axis, basis.velocity.map(|(_, now)| now[axis]));
             fields.write(u64::from(self.quantize(component)), expected, self.bits());
         }

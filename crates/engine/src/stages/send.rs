@@ -47,23 +47,30 @@ impl Sending {
     fn serve_in_parallel(&mut self, context: &SnapshotContext<'_>, players: &mut [RoomPlayer], pool: &ThreadPool) {
         pool.install(|| {
             players.par_iter_mut().filter(|player| player.is_served).for_each(|player| {
-                player.gathered.begin();
-                player.view.survey(context, &mut player.gathered);
+                let gathered = player.gathered.get_or_insert_default();
+                gathered.begin();
+                player.view.survey(context, gathered);
             });
         });
         for player in players.iter_mut().filter(|player| player.is_served) {
-            player.view.resolve(context, &mut self.deltas, &mut player.gathered);
+            if let Some(gathered) = &mut player.gathered {
+                player.view.resolve(context, &mut self.deltas, gathered);
+            }
         }
         let deltas = &self.deltas;
         pool.install(|| {
             players.par_iter_mut().filter(|player| player.is_served).for_each(|player| {
-                let mut gathered = std::mem::take(&mut player.gathered);
-                assemble(player, context, deltas, &mut gathered);
+                let mut gathered = player.gathered.take();
+                if let Some(gathered) = &mut gathered {
+                    assemble(player, context, deltas, gathered);
+                }
                 player.gathered = gathered;
             });
         });
         for player in players.iter_mut().filter(|player| player.is_served) {
-            self.updates += self.deltas.count_bits(&mut player.gathered, &mut self.component_bits);
+            if let Some(gathered) = &mut player.gathered {
+                self.updates += self.deltas.count_bits(gathered, &mut self.component_bits);
+            }
         }
     }
 }
