@@ -465,15 +465,27 @@ impl<G: ClientGame> Client<G> {
             ServerMessage::Ack(ack) => self.push_event(ClientEvent::Answer(ack)),
             ServerMessage::Correction(correction) => self.push_event(ClientEvent::Correction(correction)),
             ServerMessage::Manifest(manifest) => self.push_event(ClientEvent::Manifest(manifest)),
-            // State packets report what enters and leaves the view; the other messages are handled above.
+            // The other messages are handled above.
             _ => {}
         }
     }
 
     fn handle_state_packet(&mut self, packet: &[u8], now: Duration) {
         let Some(room) = &mut self.room else { return };
-        if let Err(reason) = room.handle_packet((&mut self.game, &self.settings), packet, now, &mut self.stats) {
-            self.end(reason);
+        match room.handle_packet((&mut self.game, &self.settings), packet, now, &mut self.stats) {
+            Ok(Some(tick)) => self.report_view_changes(tick),
+            Ok(None) => {}
+            Err(reason) => self.end(reason),
+        }
+    }
+
+    /// Reports the entities that left and entered with the last packet, in the order of their slots.
+    fn report_view_changes(&mut self, tick: Tick) {
+        let Some(mirror) = self.room.as_ref().and_then(|room| room.mirror.as_ref()) else { return };
+        let left = mirror.left().iter().map(|&entity| ClientEvent::EntityLeft { tick, entity });
+        let entered = mirror.entered().iter().map(|&entity| ClientEvent::EntityEntered { tick, entity });
+        for event in left.chain(entered) {
+            self.stats.events_dropped += u64::from(!self.events.push(event));
         }
     }
 

@@ -31,10 +31,6 @@ pub enum ServerMessage {
     Pong(Pong),
     /// A request was rejected or failed.
     Error(ErrorNotice),
-    /// Entities became visible to the player.
-    InterestEnter(InterestEnter),
-    /// Entities are no longer visible to the player.
-    InterestLeave(InterestLeave),
     /// System manifest.
     Manifest(Manifest),
     /// Schema of the room's game, in its own encoding.
@@ -49,7 +45,7 @@ pub enum ServerMessage {
 
 impl ServerMessage {
     /// Names of all messages, in the order of their protobuf numbers.
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 13] = [
         "welcome",
         "snapshot",
         "event",
@@ -58,8 +54,6 @@ impl ServerMessage {
         "ack",
         "pong",
         "error",
-        "interest_enter",
-        "interest_leave",
         "manifest",
         "schema",
         "cleared",
@@ -79,8 +73,6 @@ impl ServerMessage {
             ServerMessage::Ack(_) => "ack",
             ServerMessage::Pong(_) => "pong",
             ServerMessage::Error(_) => "error",
-            ServerMessage::InterestEnter(_) => "interest_enter",
-            ServerMessage::InterestLeave(_) => "interest_leave",
             ServerMessage::Manifest(_) => "manifest",
             ServerMessage::Schema(_) => "schema",
             ServerMessage::Cleared(_) => "cleared",
@@ -215,26 +207,6 @@ pub struct ErrorNotice {
     pub message: String,
     /// True if the server closes the connection.
     pub fatal: bool,
-}
-
-/// Entities that became visible to the player.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InterestEnter {
-    /// Tick of the change.
-    pub tick: Tick,
-    /// The entities.
-    pub entities: Vec<EntityId>,
-}
-
-/// Entities that are no longer visible to the player.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InterestLeave {
-    /// Tick of the change.
-    pub tick: Tick,
-    /// The entities.
-    pub entities: Vec<EntityId>,
 }
 
 /// Description of the server. The optional numbers need a permission.

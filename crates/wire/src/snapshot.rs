@@ -28,7 +28,10 @@ pub struct JsonSnapshot {
     pub local_ack_seq: InputSeq,
     /// Entities with their fields, by feature channel.
     pub features: BTreeMap<String, Vec<EntityFields>>,
-    /// Entities that were despawned or are no longer visible.
+    /// Entities that entered the view with this snapshot. Their fields are in `features`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entered: Vec<EntityId>,
+    /// Entities that left the view: they were despawned or are no longer visible.
     pub removed: Vec<EntityId>,
 }
 

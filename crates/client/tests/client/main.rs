@@ -9,3 +9,4 @@ mod prediction;
 mod remote;
 mod resume;
 mod ticks;
+mod view_events;

@@ -25,8 +25,6 @@ pub(super) fn write(message: &ServerMessage, out: &mut Vec<u8>) {
         ServerMessage::Ack(ack) => envelope.seq(ack.seq.0).write_with(ack, out),
         ServerMessage::Pong(pong) => envelope.time(pong.client_time).write_with(pong, out),
         ServerMessage::Error(error) => envelope.write_with(error, out),
-        ServerMessage::InterestEnter(enter) => envelope.write_with(enter, out),
-        ServerMessage::InterestLeave(leave) => envelope.write_with(leave, out),
         ServerMessage::Manifest(manifest) => envelope.write_with(manifest, out),
         ServerMessage::Schema(schema) => {
             envelope.write_with(JsonSchema { data: Base64::of(schema) }, out);
@@ -52,8 +50,6 @@ pub(super) fn read(envelope: Envelope<'_>) -> Result<ServerMessage, DecodeError>
             ServerMessage::Pong(Pong { client_time, ..envelope.payload()? })
         }
         "error" => ServerMessage::Error(envelope.payload()?),
-        "interest_enter" => ServerMessage::InterestEnter(envelope.payload()?),
-        "interest_leave" => ServerMessage::InterestLeave(envelope.payload()?),
         "manifest" => ServerMessage::Manifest(envelope.payload()?),
         "schema" => ServerMessage::Schema(envelope.payload::<JsonSchema<'_>>()?.data.into_bytes()),
         "cleared" => ServerMessage::Cleared(envelope.payload()?),

@@ -50,7 +50,7 @@ pub(super) enum Client {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ServerFrame {
-    #[prost(oneof = "Server", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
+    #[prost(oneof = "Server", tags = "1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15")]
     pub message: Option<Server>,
 }
 
@@ -72,10 +72,6 @@ pub(super) enum Server {
     Pong(Pong),
     #[prost(message, tag = "8")]
     Error(ErrorNotice),
-    #[prost(message, tag = "9")]
-    InterestEnter(Interest),
-    #[prost(message, tag = "10")]
-    InterestLeave(Interest),
     #[prost(message, tag = "11")]
     Manifest(Manifest),
     #[prost(bytes, tag = "12")]
@@ -343,14 +339,6 @@ pub(super) struct ErrorNotice {
     pub message: String,
     #[prost(bool, tag = "3")]
     pub fatal: bool,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Interest {
-    #[prost(uint32, tag = "1")]
-    pub tick: u32,
-    #[prost(uint64, repeated, tag = "2")]
-    pub entities: Vec<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -82,7 +82,7 @@ export interface Manifest {
 export type RoomEvent =
   /** The player has joined the room; with `isResumed`, as the same player as before. */
   | { readonly kind: "joined"; readonly welcome: Welcome; readonly isResumed: boolean }
-  /** State has arrived; `entered` and `left` list entities that came into view or left it. */
+  /** State has arrived; `entered` and `left` list entities that came into view or left it, after their own events. */
   | {
       readonly kind: "snapshot";
       readonly tick: number;
@@ -90,6 +90,13 @@ export type RoomEvent =
       readonly entered: readonly number[];
       readonly left: readonly number[];
     }
+  /**
+   * An entity entered the view: it was spawned in sight, or came into sight. After `joined` the view is empty, and
+   * everything in sight enters again.
+   */
+  | { readonly kind: "enter"; readonly tick: number; readonly entity: number }
+  /** An entity left the view: it was despawned, or is out of sight. The server does not tell which. */
+  | { readonly kind: "leave"; readonly tick: number; readonly entity: number }
   /** The game sent an event: with fields by name, or as bytes in a relay room and where the schema does not know it. */
   | {
       readonly kind: "event";

@@ -12,7 +12,7 @@ use aether_wire::{
     StateAck, Tick, ViewTick,
 };
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -364,6 +364,38 @@ fn apply(positions: &mut PositionsById, snapshot: &JsonSnapshot) {
         let position = serde_json::from_value(entity.fields.0["position"].clone()).expect("a position is two numbers");
         positions.insert(entity.id, position);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_snapshots_name_the_entities_that_enter_and_leave() {
+    let server = TestServer::start(|_| {}).await;
+    for transport in TRANSPORTS {
+        let mut watcher = server.join(transport, JSON, &server.hello("workshop")).await;
+        let own = watcher.possession().await;
+        let mut in_view = BTreeSet::new();
+        let mut other = None;
+        // Someone joins, is seen, and leaves.
+        while other.is_none_or(|(tool, was_seen)| !was_seen || in_view.contains(&tool)) {
+            if in_view.contains(&own) && other.is_none() {
+                let mut player = server.join(transport, JSON, &server.hello("workshop")).await;
+                other = Some((player.possession().await, false));
+                player.send(ClientMessage::Leave).await;
+            }
+            let snapshot = snapshot(&mut watcher).await;
+            for id in &snapshot.removed {
+                assert!(in_view.remove(id), "{id:?} leaves without having entered");
+            }
+            for id in &snapshot.entered {
+                assert!(in_view.insert(*id), "{id:?} enters twice");
+            }
+            for entity in snapshot.features.values().flatten() {
+                assert!(in_view.contains(&entity.id), "{:?} has state without having entered", entity.id);
+            }
+            other = other.map(|(tool, was_seen)| (tool, was_seen || in_view.contains(&tool)));
+        }
+        assert!(in_view.contains(&own));
+    }
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
