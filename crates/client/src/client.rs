@@ -200,7 +200,8 @@ impl<G: ClientGame> Client<G> {
         }
     }
 
-    /// Handles a message from the server.
+    /// Handles a message from the server. State that overtook events of its tick waits for them, for at most
+    /// [`ClientSettings::event_wait_max`].
     pub fn receive(&mut self, message: ServerMessage, now: Duration) {
         self.received_at = now;
         match message {
@@ -227,6 +228,7 @@ impl<G: ClientGame> Client<G> {
     /// Advances to `now` and returns the messages to send. Call it once per frame, before drawing.
     pub fn advance(&mut self, now: Duration) -> impl Iterator<Item = OutgoingMessage> {
         self.reassembler.expire(now.as_millis() as u64);
+        self.release_state(now);
         if let Some(room) = self.room.as_mut().filter(|_| self.session.is_joined()) {
             let context = (&self.game, &self.settings);
             room.advance(context, self.input.as_ref(), now, &mut self.outbox.messages, &mut self.stats);
@@ -442,8 +444,16 @@ impl<G: ClientGame> Client<G> {
 
     fn handle_room_message(&mut self, message: ServerMessage, now: Duration) {
         let Some(room) = &mut self.room else { return };
+        if message.is_tick_message() {
+            room.held_state.handle_tick_message();
+        }
         match message {
-            ServerMessage::Snapshot(Snapshot::Packed(packet)) => self.handle_state_packet(&packet, now),
+            ServerMessage::Snapshot(Snapshot::Packed(packet)) => {
+                match room.held_state.offer(packet, now, self.settings.event_wait_max) {
+                    Some(packet) => self.handle_state_packet(&packet, now),
+                    None => self.stats.packets_held += 1,
+                }
+            }
             ServerMessage::Snapshot(Snapshot::Readable(_)) => self.stats.faults += 1,
             ServerMessage::Possession(possession) => {
                 room.possess(possession);
@@ -467,6 +477,16 @@ impl<G: ClientGame> Client<G> {
             ServerMessage::Manifest(manifest) => self.push_event(ClientEvent::Manifest(manifest)),
             // The other messages are handled above.
             _ => {}
+        }
+        self.release_state(now);
+    }
+
+    /// Applies the state packets that need not wait any longer, as if they were handled when they arrived.
+    fn release_state(&mut self, now: Duration) {
+        while let Some(room) = self.room.as_mut().filter(|_| self.session.is_joined())
+            && let Some((packet, arrived_at)) = room.held_state.release(now, self.settings.event_wait_max)
+        {
+            self.handle_state_packet(&packet, arrived_at);
         }
     }
 

@@ -1,5 +1,6 @@
 //! State of a joined room, from one welcome to the next.
 
+use crate::held_state::HeldState;
 use crate::own_entity::OwnEntity;
 use crate::remote_entities::RemoteEntities;
 use crate::timing::ClientTiming;
@@ -26,6 +27,8 @@ pub(crate) struct JoinedRoom<G: ClientGame> {
     pub schema: Schema,
     /// Copy of the world. `None` until the schema is known.
     pub mirror: Option<Mirror>,
+    /// State packets that wait for events.
+    pub held_state: HeldState,
     /// State packets that arrived before the schema. Later packets use them as baselines.
     early_packets: Vec<Vec<u8>>,
     pub timing: ClientTiming,
@@ -54,6 +57,7 @@ impl<G: ClientGame> JoinedRoom<G> {
             schema_hash: welcome.schema_hash,
             schema: Schema::default(),
             mirror: None,
+            held_state: HeldState::default(),
             early_packets: Vec::new(),
             timing: ClientTiming::new(welcome, settings, now),
             own_entity: OwnEntity::new(seconds_per_tick),

@@ -14,6 +14,7 @@ mod client;
 mod clock;
 mod event;
 mod game;
+mod held_state;
 mod inputs;
 mod interpolate;
 mod joined_room;

@@ -31,6 +31,8 @@ pub struct ClientStats {
     pub packets_late: u64,
     /// Number of the last 64 state packets that have not arrived.
     pub packets_missing: u32,
+    /// Number of state packets that waited for events of their tick.
+    pub packets_held: u64,
     /// Number of messages dropped because they could not be decoded, encoded or were implausible.
     pub faults: u64,
     /// Number of events dropped because the game did not read them.

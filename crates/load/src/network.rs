@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn state_packets_are_recognized() {
         let mut frame = Vec::new();
-        encode_state_packet(&[1, 2, 3], &mut frame).expect("the message can be encoded");
+        encode_state_packet(&[1, 2, 3], 0, &mut frame).expect("the message can be encoded");
         assert!(is_unreliable(&frame));
         let mut frame = Vec::new();
         ServerMessage::Schema(vec![1]).encode(&mut frame).expect("the message can be encoded");

@@ -327,7 +327,7 @@ impl TestClient {
         if !ordered || state_down.under_way() < STREAM_FRAMES_MAX {
             while let Some(packet) = endpoint.next_state() {
                 let mut frame = Vec::new();
-                encode_state_packet(&packet, &mut frame).expect("a state packet of the room can be encoded");
+                encode_state_packet(&packet, 0, &mut frame).expect("a state packet of the room can be encoded");
                 endpoint.recycle(packet);
                 let bytes = frame.len();
                 state_down.push(now, frame, bytes);

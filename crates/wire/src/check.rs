@@ -64,7 +64,7 @@ pub(crate) fn client_message(message: &ClientMessage) -> Check {
 pub(crate) fn server_message(message: &ServerMessage) -> Check {
     match message {
         ServerMessage::Welcome(welcome) => check_welcome(welcome),
-        ServerMessage::Snapshot(Snapshot::Packed(packet)) => bytes("snapshot", packet, STATE_PACKET_BYTES_MAX),
+        ServerMessage::Snapshot(Snapshot::Packed(packet)) => bytes("snapshot", &packet.bytes, STATE_PACKET_BYTES_MAX),
         ServerMessage::Snapshot(Snapshot::Readable(snapshot)) => check_readable(snapshot),
         ServerMessage::Event(event) => game_body(&event.body),
         ServerMessage::Correction(correction) => {

@@ -63,7 +63,7 @@ pub use server::{
     Welcome, WorldParameters,
 };
 pub use server_info::{RoomTypeInfo, ServerInfo, WebTransportInfo};
-pub use snapshot::{EntityFields, JsonSnapshot, Snapshot, SnapshotMode};
+pub use snapshot::{EntityFields, JsonSnapshot, Snapshot, SnapshotMode, StatePacket};
 pub use token::Token;
 
 use serde::{Deserialize, Serialize};

@@ -15,6 +15,9 @@ pub const STATE_PACKET_BYTES_MAX: usize = 1_000;
 /// Bytes that a frame adds to a state packet: one tag and two length bytes.
 pub const STATE_FRAME_BYTES: usize = 3;
 
+/// Longest number of messages before a state packet, with its tag. With it the longest state packet fits a datagram.
+pub const STATE_AFTER_BYTES_MAX: usize = 7;
+
 /// State packets before the newest one that an acknowledgement covers: the bits of a 64-bit word, which is more than a
 /// second at 60 Hz.
 pub const ACK_WINDOW_PACKETS: u32 = u64::BITS;

@@ -61,6 +61,13 @@ impl ServerMessage {
         "fragment",
     ];
 
+    /// Returns true for reliable messages that belong to a tick: events, possessions and clearings. They are applied
+    /// before the state of their tick; [`StatePacket::after`](crate::StatePacket::after) counts them.
+    #[must_use]
+    pub fn is_tick_message(&self) -> bool {
+        matches!(self, ServerMessage::Event(_) | ServerMessage::Possession(_) | ServerMessage::Cleared(_))
+    }
+
     /// Name of the message, as in metrics, in `kind` of the JSON envelope and in `WIRE_FORMAT.md`.
     #[must_use]
     pub fn name(&self) -> &'static str {

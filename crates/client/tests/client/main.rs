@@ -2,6 +2,7 @@
 
 mod allocations;
 mod described;
+mod event_order;
 mod hostile;
 mod interference;
 mod messages;

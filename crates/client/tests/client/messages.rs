@@ -91,7 +91,8 @@ fn a_client_without_input_only_acknowledges() {
     for tick in 1..=40_u32 {
         scene.run(Duration::from_millis(25));
         while let Some(packet) = endpoint.next_state() {
-            observer.receive(ServerMessage::Snapshot(Snapshot::Packed(packet)), Duration::from_millis(25) * tick);
+            observer
+                .receive(ServerMessage::Snapshot(Snapshot::Packed(packet.into())), Duration::from_millis(25) * tick);
         }
         sent.extend(observer.advance(Duration::from_millis(25) * tick).map(|outgoing| outgoing.message.name()));
     }

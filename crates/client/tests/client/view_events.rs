@@ -106,7 +106,7 @@ fn an_entity_of_a_packet_that_is_read_in_part_enters_and_is_drawn() {
             if tick < 40 {
                 received.record(PacketSeq(sequence));
             } else {
-                client.receive(ServerMessage::Snapshot(Snapshot::Packed(packet)), now);
+                client.receive(ServerMessage::Snapshot(Snapshot::Packed(packet.into())), now);
                 received = client.mirror().expect("the schema is known").acknowledgement();
             }
         }

@@ -259,7 +259,7 @@ impl<'a> BotSession<'a> {
             metrics.bytes_in += frame.len() as u64;
         }
         match ServerMessage::decode(frame) {
-            Ok(ServerMessage::Snapshot(Snapshot::Packed(packet))) => self.handle_state(packet, now),
+            Ok(ServerMessage::Snapshot(Snapshot::Packed(packet))) => self.handle_state(packet.bytes, now),
             Ok(ServerMessage::Event(event)) => self.handle_event(&event),
             Ok(ServerMessage::Pong(pong)) => self.handle_pong(&pong),
             Ok(ServerMessage::Schema(bytes)) => self.handle_schema(&bytes, now),

@@ -9,14 +9,14 @@ use crate::error::DecodeError;
 use crate::game::{FieldValues, GameBody};
 use crate::ids::{PlayerId, Tick};
 use crate::server::{Ack, Event, Pong, ServerMessage};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, StatePacket};
 
 pub(super) fn write(message: &ServerMessage, out: &mut Vec<u8>) {
     let envelope = Envelope::of(message.name());
     match message {
         ServerMessage::Welcome(welcome) => envelope.write_with(welcome, out),
         ServerMessage::Snapshot(Snapshot::Packed(packet)) => {
-            envelope.write_with(PackedSnapshot { packed: Base64::of(packet) }, out);
+            envelope.write_with(PackedSnapshot { packed: Base64::of(&packet.bytes), after: packet.after }, out);
         }
         ServerMessage::Snapshot(Snapshot::Readable(snapshot)) => envelope.write_with(snapshot, out),
         ServerMessage::Event(event) => write_event(event, out),
@@ -62,11 +62,15 @@ pub(super) fn read(envelope: Envelope<'_>) -> Result<ServerMessage, DecodeError>
 #[derive(Serialize)]
 struct PackedSnapshot<'a> {
     packed: Base64<'a>,
+    #[serde(skip_serializing_if = "is_zero")]
+    after: u32,
 }
 
 #[derive(Deserialize)]
 struct PerhapsPacked<'a> {
     packed: Option<Base64<'a>>,
+    #[serde(default)]
+    after: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -99,11 +103,16 @@ struct NamedEventRef<'a> {
 }
 
 fn read_snapshot(envelope: &Envelope<'_>) -> Result<Snapshot, DecodeError> {
-    let PerhapsPacked { packed } = envelope.payload()?;
+    let PerhapsPacked { packed, after } = envelope.payload()?;
     match packed {
-        Some(packed) => Ok(Snapshot::Packed(packed.into_bytes())),
+        Some(packed) => Ok(Snapshot::Packed(StatePacket { bytes: packed.into_bytes(), after })),
         None => Ok(Snapshot::Readable(envelope.payload()?)),
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn write_event(event: &Event, out: &mut Vec<u8>) {

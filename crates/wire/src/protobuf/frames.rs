@@ -8,6 +8,9 @@ use prost::{Message, Oneof};
 /// First byte of a frame with a state packet: field 2, length-delimited.
 pub(super) const SNAPSHOT_TAG: u8 = 2 << 3 | 2;
 
+/// Tag of the number of messages before a state packet.
+pub(super) const AFTER_TAG: u32 = 16;
+
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ClientFrame {
     #[prost(oneof = "Client", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
@@ -52,6 +55,8 @@ pub(super) enum Client {
 pub(super) struct ServerFrame {
     #[prost(oneof = "Server", tags = "1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15")]
     pub message: Option<Server>,
+    #[prost(uint32, tag = "16")]
+    pub after: u32,
 }
 
 #[derive(Clone, PartialEq, Oneof)]

@@ -18,7 +18,7 @@ impl ServerMessage {
     pub(super) fn to_proto(&self) -> Result<Server, EncodeError> {
         Ok(match self {
             ServerMessage::Welcome(welcome) => Server::Welcome(welcome_to_proto(welcome)),
-            ServerMessage::Snapshot(Snapshot::Packed(packet)) => Server::Snapshot(packet.clone()),
+            ServerMessage::Snapshot(Snapshot::Packed(packet)) => Server::Snapshot(packet.bytes.clone()),
             ServerMessage::Snapshot(Snapshot::Readable(_)) => return Err(EncodeError::NotPacked),
             ServerMessage::Event(event) => Server::Event(event_to_proto(event)?),
             ServerMessage::Possession(possession) => {
@@ -64,7 +64,7 @@ impl ServerMessage {
     pub(super) fn from_proto(message: Server) -> Result<ServerMessage, DecodeError> {
         Ok(match message {
             Server::Welcome(welcome) => ServerMessage::Welcome(welcome_from_proto(welcome)?),
-            Server::Snapshot(packet) => ServerMessage::Snapshot(Snapshot::Packed(packet)),
+            Server::Snapshot(packet) => ServerMessage::Snapshot(Snapshot::Packed(packet.into())),
             Server::Event(event) => ServerMessage::Event(Event {
                 tick: Tick(event.tick),
                 sender: event.sender.map(PlayerId),

@@ -7,8 +7,8 @@ use aether_wire::{
     EntityFields, EntityId, ErrorCode, ErrorNotice, Event, FieldValues, Fragment, GameBody, GameMessage, Hello,
     InputBytes, InputPayload, InputSeq, Inputs, JsonSnapshot, Manifest, MessageId, MovementDelta, PacketSeq, Ping,
     PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession, RoomId, RoomSelector, SchemaHash,
-    ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, Tick, Token, Vector2, ViewTick, Welcome,
-    WorldParameters,
+    ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, StatePacket, Tick, Token, Vector2,
+    ViewTick, Welcome, WorldParameters,
 };
 use serde_json::json;
 
@@ -105,7 +105,11 @@ pub fn server_examples() -> Vec<Example<ServerMessage>> {
     let entity = EntityId { slot: 7, generation: 1 };
     let mut examples = vec![
         ("welcome", ServerMessage::Welcome(welcome())),
-        ("snapshot", ServerMessage::Snapshot(Snapshot::Packed(vec![0xde, 0xad, 0xbe, 0xef]))),
+        ("snapshot", ServerMessage::Snapshot(Snapshot::Packed(vec![0xde, 0xad, 0xbe, 0xef].into()))),
+        (
+            "snapshot after events",
+            ServerMessage::Snapshot(Snapshot::Packed(StatePacket { bytes: vec![0xbe, 0xef], after: 300 })),
+        ),
         (
             "event",
             ServerMessage::Event(Event {

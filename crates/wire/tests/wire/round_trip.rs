@@ -10,8 +10,8 @@ use aether_wire::{
     EntityFields, EntityId, ErrorCode, ErrorNotice, Event, FieldValues, Fragment, GameBody, GameMessage, Hello,
     InputBytes, InputPayload, InputSeq, Inputs, JsonSnapshot, Manifest, MessageId, MovementDelta, PacketSeq, Ping,
     PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession, RoomId, RoomSelector, SchemaHash,
-    ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, Tick, Token, Vector2, ViewTick, Welcome,
-    WorldParameters,
+    ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, StatePacket, Tick, Token, Vector2,
+    ViewTick, Welcome, WorldParameters,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -224,7 +224,8 @@ fn closing() -> impl Strategy<Value = Closing> {
 }
 
 fn packet() -> impl Strategy<Value = Snapshot> {
-    bytes(STATE_PACKET_BYTES_MAX).prop_map(Snapshot::Packed)
+    (bytes(STATE_PACKET_BYTES_MAX), any::<u32>())
+        .prop_map(|(bytes, after)| Snapshot::Packed(StatePacket { bytes, after }))
 }
 
 fn readable() -> impl Strategy<Value = Snapshot> {

@@ -366,6 +366,22 @@ fn apply(positions: &mut PositionsById, snapshot: &JsonSnapshot) {
     }
 }
 
+/// Follows the entities in view by their ids in snapshots, until a condition holds.
+async fn show(player: &mut TestPlayer, in_view: &mut BTreeSet<EntityId>, until: impl Fn(&BTreeSet<EntityId>) -> bool) {
+    while !until(in_view) {
+        let snapshot = snapshot(player).await;
+        for id in &snapshot.removed {
+            assert!(in_view.remove(id), "{id:?} leaves without having entered");
+        }
+        for id in &snapshot.entered {
+            assert!(in_view.insert(*id), "{id:?} enters twice");
+        }
+        for entity in snapshot.features.values().flatten() {
+            assert!(in_view.contains(&entity.id), "{:?} has state without having entered", entity.id);
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn json_snapshots_name_the_entities_that_enter_and_leave() {
     let server = TestServer::start(|_| {}).await;
@@ -373,26 +389,12 @@ async fn json_snapshots_name_the_entities_that_enter_and_leave() {
         let mut watcher = server.join(transport, JSON, &server.hello("workshop")).await;
         let own = watcher.possession().await;
         let mut in_view = BTreeSet::new();
-        let mut other = None;
-        // Someone joins, is seen, and leaves.
-        while other.is_none_or(|(tool, was_seen)| !was_seen || in_view.contains(&tool)) {
-            if in_view.contains(&own) && other.is_none() {
-                let mut player = server.join(transport, JSON, &server.hello("workshop")).await;
-                other = Some((player.possession().await, false));
-                player.send(ClientMessage::Leave).await;
-            }
-            let snapshot = snapshot(&mut watcher).await;
-            for id in &snapshot.removed {
-                assert!(in_view.remove(id), "{id:?} leaves without having entered");
-            }
-            for id in &snapshot.entered {
-                assert!(in_view.insert(*id), "{id:?} enters twice");
-            }
-            for entity in snapshot.features.values().flatten() {
-                assert!(in_view.contains(&entity.id), "{:?} has state without having entered", entity.id);
-            }
-            other = other.map(|(tool, was_seen)| (tool, was_seen || in_view.contains(&tool)));
-        }
+        show(&mut watcher, &mut in_view, |in_view| in_view.contains(&own)).await;
+        let mut player = server.join(transport, JSON, &server.hello("workshop")).await;
+        let other = player.possession().await;
+        show(&mut watcher, &mut in_view, |in_view| in_view.contains(&other)).await;
+        player.send(ClientMessage::Leave).await;
+        show(&mut watcher, &mut in_view, |in_view| !in_view.contains(&other)).await;
         assert!(in_view.contains(&own));
     }
     server.stop().await;
