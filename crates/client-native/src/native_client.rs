@@ -16,7 +16,7 @@ use crate::error::ConnectionError;
 use crate::token_source::TokenSource;
 use crate::transport::TransportKind;
 use crate::transport_chooser::{TransportChooser, TransportPreference};
-use connection_task::{ConnectionEvent, ConnectionHandle, ConnectionOpener};
+use connection_task::{ConnectionEvent, ConnectionHandle, ConnectionOpener, TokenNeed};
 use silence_timer::{SILENCE_MAX, SilenceTimer, WELCOME_TIME_MAX};
 
 /// Longest time that leaving waits for the server.
@@ -88,8 +88,9 @@ pub struct NativeClient<G: ClientGame> {
 
 impl<G: ClientGame> NativeClient<G> {
     /// Creates a client that starts to connect with its first frame. Fails if no thread can be started.
-    pub fn new(client: Client<G>, connector: Connector, settings: NativeClientSettings) -> io::Result<Self> {
+    pub fn new(mut client: Client<G>, connector: Connector, settings: NativeClientSettings) -> io::Result<Self> {
         let NativeClientSettings { transport, tokens, runtime: given } = settings;
+        client.set_renews_token(tokens.can_renew());
         let own = if given.is_none() { Some(create_runtime()?) } else { None };
         let handle = given.or_else(|| own.as_ref().map(|own| own.handle().clone())).expect("given or created above");
         Ok(Self {
@@ -276,8 +277,12 @@ impl<G: ClientGame> NativeClient<G> {
         let is_due = self.client.retry_at().is_some_and(|at| at <= now || self.should_connect_now);
         if self.connection.is_none() && is_due {
             self.should_connect_now = false;
-            let is_resuming = *self.client.phase() == ClientPhase::Resuming;
-            self.connection = Some(ConnectionHandle::open(&self.handle, &self.opener, is_resuming));
+            let token_need = match self.client.phase() {
+                _ if self.client.needs_fresh_token() => TokenNeed::Fresh,
+                ClientPhase::Resuming => TokenNeed::Optional,
+                _ => TokenNeed::Any,
+            };
+            self.connection = Some(ConnectionHandle::open(&self.handle, &self.opener, token_need));
         }
     }
 

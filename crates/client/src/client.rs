@@ -356,6 +356,19 @@ impl<G: ClientGame> Client<G> {
         self.session.set_token(token);
     }
 
+    /// Sets whether the owner can get another access token after the server rejected one. If so, the client connects
+    /// again, once, instead of closing; [`Client::needs_fresh_token`] is then true until the next
+    /// [`Client::set_token`]. Default false.
+    pub fn set_renews_token(&mut self, renews_token: bool) {
+        self.session.set_renews_token(renews_token);
+    }
+
+    /// Returns true if the server rejected the last access token and the client waits for another one.
+    #[must_use]
+    pub fn needs_fresh_token(&self) -> bool {
+        self.session.needs_fresh_token()
+    }
+
     /// Last welcome that the server sent.
     #[must_use]
     pub fn welcome(&self) -> Option<&Welcome> {

@@ -7,6 +7,7 @@ use crate::timing::ClientTiming;
 use crate::{ClientGame, ClientSchemaBuilder, ClientSettings, ClientStats, EndReason, OutgoingMessage};
 use aether_bits::{ReadError, Schema};
 use aether_replication::{AppliedPacket, DeliveryOrder, Mirror};
+use aether_wire::limits::ACK_WINDOW_PACKETS;
 use aether_wire::{ClientMessage, Inputs, PacketSeq, Ping, Possession, SchemaHash, StateAck, Tick, Welcome};
 use std::time::Duration;
 
@@ -187,7 +188,9 @@ impl<G: ClientGame> JoinedRoom<G> {
         self.timing.fill_stats(stats);
         if let Some(mirror) = &self.mirror {
             self.own_entity.fill_stats(settings, mirror.input_ack(), stats);
-            stats.packets_missing = mirror.acknowledgement().missing().count_ones();
+            let ack = mirror.acknowledgement();
+            stats.packets_missing = ack.missing().count_ones();
+            stats.loss = stats.packets_missing as f32 / ack.latest().0.clamp(1, ACK_WINDOW_PACKETS) as f32;
         }
     }
 

@@ -151,6 +151,10 @@ export interface CoreStatistics {
   /** Smoothed round trip, without the time the server held pings; undefined before the first pong. */
   readonly roundTripMs: number | undefined;
   readonly jitterMs: number | undefined;
+  /** Server's time (its tick divided by its rate) minus the time of `time.nowMs()`; undefined before the first state and pong. */
+  readonly clockOffsetMs: number | undefined;
+  /** Share of the last 64 state packets that have not arrived, from 0 to 1; 0 over WebSocket, where nothing is lost. */
+  readonly loss: number;
   /** Number of the newest input on this connection, and of the newest that the server has applied. */
   readonly inputSeq: number;
   readonly inputAck: number;
@@ -172,6 +176,8 @@ export interface CoreStatistics {
   readonly packetsReceived: number;
   readonly packetsLate: number;
   readonly packetsMissing: number;
+  /** State packets that waited for events of their tick. */
+  readonly packetsHeld: number;
 }
 
 /** Sends one message; a reliable one in order and without loss. */

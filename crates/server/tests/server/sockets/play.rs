@@ -269,6 +269,25 @@ async fn the_manifest_has_more_for_players_with_the_inspect_permission() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_pong_dispatch_time_is_that_of_pongs_alone() {
+    let server = TestServer::start(|_| {}).await;
+    let dispatched = || server.metric("aether_pong_dispatch_seconds_count", &[]);
+    let hello = server.hello_as(Role::Developer, "workshop");
+    let mut player = server.join(TransportKind::WebSocket, PROTOBUF, &hello).await;
+    for _ in 0..5 {
+        player.send(ClientMessage::ManifestRequest).await;
+        player.wait("a manifest", |message| matches!(message, ServerMessage::Manifest(_)).then_some(())).await;
+    }
+    assert_eq!(dispatched(), 0.0, "a welcome and manifests are no pongs");
+    for number in 1..=5_u32 {
+        player.send(ClientMessage::Ping(Ping { client_time: ClientTime(number.into()), tick: Tick(1) })).await;
+        player.wait("a pong", |message| matches!(message, ServerMessage::Pong(_)).then_some(())).await;
+    }
+    until("all pongs are counted", || dispatched() == 5.0).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pong_has_the_time_of_the_ping_and_the_tick_of_the_server() {
     let server = TestServer::start(|_| {}).await;
     for (transport, encoding) in TRANSPORTS.into_iter().flat_map(|transport| [(transport, JSON), (transport, PROTOBUF)])

@@ -54,6 +54,8 @@ const NO_PREDICTION = {
   leadTicks: 0,
   packetsLate: 0,
   packetsMissing: 0,
+  packetsHeld: 0,
+  loss: 0,
 };
 
 /** Empty world before the join. */
@@ -108,7 +110,8 @@ export class JsonCore implements Core {
     const { inputAck, faults, packetsReceived } = this;
     const inputSeq = this.inputs?.seq ?? 0;
     const interpolationDelayMs = this.world?.clock.delayMs ?? 0;
-    return { ...NO_PREDICTION, roundTripMs, jitterMs, inputSeq, inputAck, pendingInputs: Math.max(0, inputSeq - inputAck), faults, packetsReceived, interpolationDelayMs };
+    const clockOffsetMs = roundTripMs === undefined ? undefined : this.world?.clock.offsetMs(roundTripMs);
+    return { ...NO_PREDICTION, roundTripMs, jitterMs, clockOffsetMs, inputSeq, inputAck, pendingInputs: Math.max(0, inputSeq - inputAck), faults, packetsReceived, interpolationDelayMs };
   }
 
   get surroundings(): Surroundings {
