@@ -1,6 +1,6 @@
 //! [`TestClient`]: a client in memory, with its endpoint, its networks and its mirror.
 
-use crate::conditioner::{Conditioner, Conditions, Delivery, Traffic};
+use crate::{Conditioner, Conditions, Delivery, Traffic};
 use aether_bits::{ReadError, Schema};
 use aether_engine::{ConnectionEndpoint, Rejection};
 use aether_replication::{DeliveryOrder, Mirror};

@@ -1,6 +1,7 @@
 //! Clients connected to rooms, in virtual time and over simulated networks.
 
 mod allocations;
+mod conditioner;
 mod described;
 mod event_order;
 mod hostile;

@@ -1,6 +1,7 @@
 //! The native client: Outpost over real sockets, from join to leave.
 
 mod certificate;
+mod conditions;
 mod event_order;
 mod flood;
 mod play;
