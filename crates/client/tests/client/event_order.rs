@@ -44,7 +44,7 @@ impl Game for Minefield {
     }
 }
 
-/// What a client saw in half a minute.
+/// Observations of a client in half a minute.
 struct Run {
     /// Number of entities that entered or left before an event of their tick or an earlier one.
     overtaken: usize,
