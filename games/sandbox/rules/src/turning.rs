@@ -2,6 +2,7 @@
 
 use crate::{Look, Ship, Thing};
 use aether::prelude::*;
+use aether::world::World;
 use std::fmt::Write;
 
 /// Ticks of the run.
