@@ -39,7 +39,7 @@ fuzz_target!(|input: (bool, &[u8], Vec<&[u8]>)| {
     let possession = Possession { tick: Tick(1), entity: EntityId::default() };
     let mut messages = vec![ServerMessage::Welcome(welcome), ServerMessage::Schema(schema.to_bytes())];
     messages.push(ServerMessage::Possession(possession));
-    messages.extend(packets.iter().map(|packet| ServerMessage::Snapshot(Snapshot::Packed(packet.to_vec()))));
+    messages.extend(packets.iter().map(|packet| ServerMessage::Snapshot(Snapshot::Packed(packet.to_vec().into()))));
     let (mut frame, mut out) = (Vec::new(), Vec::new());
     for (step, message) in messages.iter().enumerate() {
         let now = Duration::from_millis(50) * step as u32;

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use aether_client::{Client, ClientGame, ClientPhase, EndReason};
+use aether_client::{Client, ClientGame, ClientPhase, Conditions, EndReason, SimulatedNetwork};
 use aether_wire::DeliveryPath;
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -16,7 +16,7 @@ use crate::error::ConnectionError;
 use crate::token_source::TokenSource;
 use crate::transport::TransportKind;
 use crate::transport_chooser::{TransportChooser, TransportPreference};
-use connection_task::{ConnectionEvent, ConnectionHandle, ConnectionOpener};
+use connection_task::{ConnectionEvent, ConnectionHandle, ConnectionOpener, TokenNeed};
 use silence_timer::{SILENCE_MAX, SilenceTimer, WELCOME_TIME_MAX};
 
 /// Longest time that leaving waits for the server.
@@ -24,6 +24,9 @@ const LEAVE_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Longest time in the background for closing the connection of a dropped client.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Largest number of bytes in the simulated network, on their way to the client.
+const NETWORK_BYTES_MAX: usize = 1 << 20;
 
 /// Threads for blocking system calls: name lookups.
 const BLOCKING_THREADS_MAX: usize = 2;
@@ -35,6 +38,9 @@ pub struct NativeClientSettings {
     pub transport: TransportPreference,
     /// Source of access tokens. Default: the client's [`aether_client::JoinOptions`].
     pub tokens: TokenSource,
+    /// Simulated network around each connection, for tests. Delays are rounded up to a frame of the game. On a
+    /// WebSocket, duplication and reordering have no effect, and a lost packet is late. Default: none.
+    pub conditions: Option<Conditions>,
     /// Tokio runtime for the sockets. Default: the client starts a thread of its own.
     pub runtime: Option<Handle>,
 }
@@ -74,6 +80,9 @@ pub struct NativeClient<G: ClientGame> {
     client: Client<G>,
     opener: Arc<ConnectionOpener>,
     connection: Option<ConnectionHandle>,
+    conditions: Option<Conditions>,
+    /// Simulated network of the open connection.
+    network: Option<SimulatedNetwork>,
     silence: SilenceTimer,
     last_error: Option<ConnectionError>,
     should_connect_now: bool,
@@ -88,14 +97,17 @@ pub struct NativeClient<G: ClientGame> {
 
 impl<G: ClientGame> NativeClient<G> {
     /// Creates a client that starts to connect with its first frame. Fails if no thread can be started.
-    pub fn new(client: Client<G>, connector: Connector, settings: NativeClientSettings) -> io::Result<Self> {
-        let NativeClientSettings { transport, tokens, runtime: given } = settings;
+    pub fn new(mut client: Client<G>, connector: Connector, settings: NativeClientSettings) -> io::Result<Self> {
+        let NativeClientSettings { transport, tokens, conditions, runtime: given } = settings;
+        client.set_renews_token(tokens.can_renew());
         let own = if given.is_none() { Some(create_runtime()?) } else { None };
         let handle = given.or_else(|| own.as_ref().map(|own| own.handle().clone())).expect("given or created above");
         Ok(Self {
             client,
             opener: Arc::new(ConnectionOpener { connector, chooser: TransportChooser::new(transport), tokens }),
             connection: None,
+            conditions,
+            network: None,
             silence: SilenceTimer::default(),
             last_error: None,
             should_connect_now: false,
@@ -115,10 +127,13 @@ impl<G: ClientGame> NativeClient<G> {
     /// Handles received messages, and opens or closes the connection if needed. For games that read new state before
     /// they set the input.
     pub fn receive(&mut self) {
-        while let Some(event) = self.connection.as_mut().and_then(ConnectionHandle::next) {
+        while self.can_read()
+            && let Some(event) = self.connection.as_mut().and_then(ConnectionHandle::next)
+        {
             self.handle_event(event);
         }
         let now = self.now();
+        self.receive_simulated(now);
         self.check_timeouts(now);
         self.open_if_due(now);
     }
@@ -127,13 +142,23 @@ impl<G: ClientGame> NativeClient<G> {
     pub fn send(&mut self) {
         let now = self.now();
         let connection = self.connection.as_ref().filter(|connection| connection.transport.is_some());
+        let network = &mut self.network;
         let mut failure = None;
-        self.client.advance_frames(now, |frame, is_reliable| {
-            let path = if is_reliable { DeliveryPath::Reliable } else { DeliveryPath::Unreliable };
+        let mut send = |frame: &[u8], path| {
             if let Some(Err(error)) = connection.map(|connection| connection.send(frame, path)) {
                 failure = Some(error);
             }
+        };
+        self.client.advance_frames(now, |frame, is_reliable| {
+            let path = if is_reliable { DeliveryPath::Reliable } else { DeliveryPath::Unreliable };
+            match network {
+                Some(network) => network.push_up(path, frame.to_vec(), now),
+                None => send(frame, path),
+            }
         });
+        while let Some((path, frame)) = network.as_mut().and_then(|network| network.pop_up(now)) {
+            send(&frame, path);
+        }
         if let Some(error) = failure {
             self.handle_loss(error);
         }
@@ -170,7 +195,7 @@ impl<G: ClientGame> NativeClient<G> {
         self.should_connect_now = true;
         if self.connection.is_some() {
             let is_open = self.transport().is_some();
-            self.connection = None;
+            self.close_connection();
             if is_open {
                 self.report_disconnect(ConnectionError::ReconnectRequested);
             }
@@ -181,6 +206,16 @@ impl<G: ClientGame> NativeClient<G> {
     pub fn switch_transport(&mut self, preference: TransportPreference) {
         self.opener.chooser.set_preference(preference);
         self.reconnect();
+    }
+
+    /// Simulates other network conditions from now on, or none.
+    pub fn set_conditions(&mut self, conditions: Option<Conditions>) {
+        self.conditions = conditions;
+        match (&mut self.network, conditions) {
+            (Some(network), _) => network.set_conditions(conditions.unwrap_or(Conditions::PERFECT)),
+            (None, Some(_)) => self.network = self.simulate_network(),
+            (None, None) => {}
+        }
     }
 
     /// Leaves the room, so that the player is removed at once. Blocks until the connection is closed, for up to 3
@@ -238,23 +273,59 @@ impl<G: ClientGame> NativeClient<G> {
                 if let Some(connection) = &mut self.connection {
                     connection.transport = Some(transport);
                 }
+                self.network = self.simulate_network();
                 self.silence.restart(now);
                 self.client.connected(transport.delivery_order(), now);
             }
             ConnectionEvent::Frame(message) => {
                 let at = self.client_time(message.at);
-                self.client.receive_frame(&message.frame, at);
-                if *self.client.phase() == ClientPhase::Joined {
-                    self.silence.restart(at);
-                    self.last_error = None;
-                }
-                if self.client.retry_at().is_some() {
-                    // A temporary rejection: the client retries later on another connection.
-                    self.connection = None;
+                match &mut self.network {
+                    Some(network) => network.push_down(&message.frame, at),
+                    None => self.receive_frame(&message.frame, at),
                 }
             }
-            ConnectionEvent::Ended(error) => self.handle_loss(error),
+            ConnectionEvent::Ended(error) => {
+                // The last messages say why the connection ended.
+                self.receive_simulated(Duration::MAX);
+                self.handle_loss(error);
+            }
         }
+    }
+
+    fn receive_frame(&mut self, frame: &[u8], at: Duration) {
+        self.client.receive_frame(frame, at);
+        if *self.client.phase() == ClientPhase::Joined {
+            self.silence.restart(at);
+            self.last_error = None;
+        }
+        if self.client.retry_at().is_some() {
+            // A temporary rejection: the client retries later on another connection.
+            self.close_connection();
+        }
+    }
+
+    /// Handles the frames that have passed the simulated network by `until`.
+    fn receive_simulated(&mut self, until: Duration) {
+        while let Some(frame) = self.network.as_mut().and_then(|network| network.pop_down(until)) {
+            let now = self.now();
+            self.receive_frame(&frame, now);
+        }
+    }
+
+    /// Returns false while the simulated network is full: then the queue of the connection fills, and the server
+    /// detects a slow client.
+    fn can_read(&self) -> bool {
+        self.network.as_ref().is_none_or(|network| network.bytes_down() < NETWORK_BYTES_MAX)
+    }
+
+    fn simulate_network(&self) -> Option<SimulatedNetwork> {
+        let order = self.transport()?.delivery_order();
+        Some(SimulatedNetwork::new(self.conditions?, order, self.client.settings().seed))
+    }
+
+    fn close_connection(&mut self) {
+        self.connection = None;
+        self.network = None;
     }
 
     /// Closes a connection that is silent or gets no welcome.
@@ -276,15 +347,19 @@ impl<G: ClientGame> NativeClient<G> {
         let is_due = self.client.retry_at().is_some_and(|at| at <= now || self.should_connect_now);
         if self.connection.is_none() && is_due {
             self.should_connect_now = false;
-            let is_resuming = *self.client.phase() == ClientPhase::Resuming;
-            self.connection = Some(ConnectionHandle::open(&self.handle, &self.opener, is_resuming));
+            let token_need = match self.client.phase() {
+                _ if self.client.needs_fresh_token() => TokenNeed::Fresh,
+                ClientPhase::Resuming => TokenNeed::Optional,
+                _ => TokenNeed::Any,
+            };
+            self.connection = Some(ConnectionHandle::open(&self.handle, &self.opener, token_need));
         }
     }
 
     /// Handles a connection that ended or timed out.
     fn handle_loss(&mut self, error: ConnectionError) {
         let transport = self.transport();
-        self.connection = None;
+        self.close_connection();
         match (self.client.phase(), transport) {
             (ClientPhase::Closed(_), _) => return,
             (ClientPhase::Connecting | ClientPhase::Resuming, Some(transport)) => {
@@ -304,8 +379,15 @@ impl<G: ClientGame> NativeClient<G> {
     /// Closes the connection of a closed client. After a leave the server closes it, once it has read the message.
     fn close_if_ended(&mut self) {
         match (self.client.phase(), &self.connection) {
-            (ClientPhase::Closed(EndReason::Left), Some(connection)) => connection.leave(),
-            (ClientPhase::Closed(_), Some(_)) => self.connection = None,
+            (ClientPhase::Closed(EndReason::Left), Some(connection)) => {
+                // The leave message and what was sent before it do not wait in the simulated network.
+                while let Some((path, frame)) = self.network.as_mut().and_then(|network| network.pop_up(Duration::MAX))
+                {
+                    let _ = connection.send(&frame, path);
+                }
+                connection.leave();
+            }
+            (ClientPhase::Closed(_), Some(_)) => self.close_connection(),
             _ => {}
         }
     }

@@ -29,7 +29,7 @@ enum Source {
     Callback(Box<TokenCallback>),
 }
 
-type TokenCallback = dyn Fn() -> Pin<Box<dyn Future<Output = Result<Token, String>> + Send>> + Send + Sync;
+type TokenCallback = dyn Fn(bool) -> Pin<Box<dyn Future<Output = Result<Token, String>> + Send>> + Send + Sync;
 
 impl TokenSource {
     /// Uses the token of the client's [`aether_client::JoinOptions`], if it has one.
@@ -51,18 +51,38 @@ impl TokenSource {
     where
         F: Future<Output = Result<Token, String>> + Send + 'static,
     {
-        Self { source: Source::Callback(Box::new(move || Box::pin(callback()))) }
+        Self { source: Source::Callback(Box::new(move |_| Box::pin(callback()))) }
     }
 
-    /// Returns the token for a hello. `None` means the one of the join options.
-    pub(crate) async fn token(&self, connector: &Connector) -> Result<Option<Token>, ConnectionError> {
+    /// Like [`TokenSource::from_fn`], for a function that stores its token. Its argument is true if the server rejected
+    /// the last token, for example because a key was replaced: the function then has to get another one.
+    #[must_use]
+    pub fn renewing<F>(callback: impl Fn(bool) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Token, String>> + Send + 'static,
+    {
+        Self { source: Source::Callback(Box::new(move |was_rejected| Box::pin(callback(was_rejected)))) }
+    }
+
+    /// Returns true if the source can provide another token after one was rejected.
+    pub(crate) fn can_renew(&self) -> bool {
+        !matches!(self.source, Source::JoinOptions)
+    }
+
+    /// Returns the token for a hello; another one if the last was rejected. `None` means the one of the join options.
+    pub(crate) async fn token(
+        &self,
+        connector: &Connector,
+        was_rejected: bool,
+    ) -> Result<Option<Token>, ConnectionError> {
         match &self.source {
             Source::JoinOptions => Ok(None),
-            Source::Callback(callback) => callback().await.map(Some).map_err(ConnectionError::NoToken),
+            Source::Callback(callback) => callback(was_rejected).await.map(Some).map_err(ConnectionError::NoToken),
             Source::Guest(known) => {
                 let mut known = known.lock().await;
                 if let Some((token, since)) = &*known
                     && since.elapsed() < GUEST_TOKEN_TIME
+                    && !was_rejected
                 {
                     return Ok(Some(token.clone()));
                 }

@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Largest number of events stored until the schema is known, which is needed to decode them.
-const EVENTS_MAX: usize = 1_024;
+/// Largest number of events stored until the schema is known, which is needed to decode them. As many as the client
+/// stores.
+const EVENTS_MAX: usize = 32_768;
 
 /// Client whose world is read as rows, channel by channel.
 pub struct ClientCore<R: PredictionRules> {

@@ -306,7 +306,8 @@ impl Core {
 
     /// Statistics in this order: round trip (NaN before the first), jitter and interpolation delay in milliseconds,
     /// newest input, newest acknowledged input, faults, corrections, size of the last and of the largest correction,
-    /// displayed error, unacknowledged inputs, packets, late packets, missing packets, lead in ticks.
+    /// displayed error, unacknowledged inputs, packets, late packets, missing packets, lead in ticks, clock offset in
+    /// milliseconds, loss, packets that waited for events.
     #[must_use]
     pub fn statistics(&self) -> Vec<f64> {
         let client = &self.core.client;
@@ -328,6 +329,9 @@ impl Core {
             stats.packets_late as f64,
             f64::from(stats.packets_missing),
             stats.lead_ticks,
+            stats.clock_offset_seconds.map_or(f64::NAN, |seconds| seconds * 1e3),
+            f64::from(stats.loss),
+            stats.packets_held as f64,
         ]
     }
 

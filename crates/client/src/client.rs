@@ -200,7 +200,8 @@ impl<G: ClientGame> Client<G> {
         }
     }
 
-    /// Handles a message from the server.
+    /// Handles a message from the server. State that overtook events of its tick waits for them, for at most
+    /// [`ClientSettings::event_wait_max`].
     pub fn receive(&mut self, message: ServerMessage, now: Duration) {
         self.received_at = now;
         match message {
@@ -227,6 +228,7 @@ impl<G: ClientGame> Client<G> {
     /// Advances to `now` and returns the messages to send. Call it once per frame, before drawing.
     pub fn advance(&mut self, now: Duration) -> impl Iterator<Item = OutgoingMessage> {
         self.reassembler.expire(now.as_millis() as u64);
+        self.release_state(now);
         if let Some(room) = self.room.as_mut().filter(|_| self.session.is_joined()) {
             let context = (&self.game, &self.settings);
             room.advance(context, self.input.as_ref(), now, &mut self.outbox.messages, &mut self.stats);
@@ -354,6 +356,19 @@ impl<G: ClientGame> Client<G> {
         self.session.set_token(token);
     }
 
+    /// Sets whether the owner can get another access token after the server rejected one. If so, the client connects
+    /// again, once, instead of closing; [`Client::needs_fresh_token`] is then true until the next
+    /// [`Client::set_token`]. Default false.
+    pub fn set_renews_token(&mut self, renews_token: bool) {
+        self.session.set_renews_token(renews_token);
+    }
+
+    /// Returns true if the server rejected the last access token and the client waits for another one.
+    #[must_use]
+    pub fn needs_fresh_token(&self) -> bool {
+        self.session.needs_fresh_token()
+    }
+
     /// Last welcome that the server sent.
     #[must_use]
     pub fn welcome(&self) -> Option<&Welcome> {
@@ -442,8 +457,16 @@ impl<G: ClientGame> Client<G> {
 
     fn handle_room_message(&mut self, message: ServerMessage, now: Duration) {
         let Some(room) = &mut self.room else { return };
+        if message.is_tick_message() {
+            room.held_state.handle_tick_message();
+        }
         match message {
-            ServerMessage::Snapshot(Snapshot::Packed(packet)) => self.handle_state_packet(&packet, now),
+            ServerMessage::Snapshot(Snapshot::Packed(packet)) => {
+                match room.held_state.offer(packet, now, self.settings.event_wait_max) {
+                    Some(packet) => self.handle_state_packet(&packet, now),
+                    None => self.stats.packets_held += 1,
+                }
+            }
             ServerMessage::Snapshot(Snapshot::Readable(_)) => self.stats.faults += 1,
             ServerMessage::Possession(possession) => {
                 room.possess(possession);
@@ -465,15 +488,37 @@ impl<G: ClientGame> Client<G> {
             ServerMessage::Ack(ack) => self.push_event(ClientEvent::Answer(ack)),
             ServerMessage::Correction(correction) => self.push_event(ClientEvent::Correction(correction)),
             ServerMessage::Manifest(manifest) => self.push_event(ClientEvent::Manifest(manifest)),
-            // State packets report what enters and leaves the view; the other messages are handled above.
+            // The other messages are handled above.
             _ => {}
+        }
+        self.release_state(now);
+    }
+
+    /// Applies the state packets that need not wait any longer, as if they were handled when they arrived.
+    fn release_state(&mut self, now: Duration) {
+        while let Some(room) = self.room.as_mut().filter(|_| self.session.is_joined())
+            && let Some((packet, arrived_at)) = room.held_state.release(now, self.settings.event_wait_max)
+        {
+            self.handle_state_packet(&packet, arrived_at);
         }
     }
 
     fn handle_state_packet(&mut self, packet: &[u8], now: Duration) {
         let Some(room) = &mut self.room else { return };
-        if let Err(reason) = room.handle_packet((&mut self.game, &self.settings), packet, now, &mut self.stats) {
-            self.end(reason);
+        match room.handle_packet((&mut self.game, &self.settings), packet, now, &mut self.stats) {
+            Ok(Some(tick)) => self.report_view_changes(tick),
+            Ok(None) => {}
+            Err(reason) => self.end(reason),
+        }
+    }
+
+    /// Reports the entities that left and entered with the last packet, in the order of their slots.
+    fn report_view_changes(&mut self, tick: Tick) {
+        let Some(mirror) = self.room.as_ref().and_then(|room| room.mirror.as_ref()) else { return };
+        let left = mirror.left().iter().map(|&entity| ClientEvent::EntityLeft { tick, entity });
+        let entered = mirror.entered().iter().map(|&entity| ClientEvent::EntityEntered { tick, entity });
+        for event in left.chain(entered) {
+            self.stats.events_dropped += u64::from(!self.events.push(event));
         }
     }
 

@@ -1,11 +1,13 @@
 //! Events of a client, for the game.
 
 use crate::EndReason;
-use aether_wire::{Ack, Closing, Correction, ErrorNotice, Event, Manifest, Possession, Tick, Welcome};
+use aether_wire::{Ack, Closing, Correction, EntityId, ErrorNotice, Event, Manifest, Possession, Tick, Welcome};
 use std::collections::VecDeque;
 
-/// Largest number of queued events. If the game does not read them, the oldest are dropped.
-const EVENTS_MAX: usize = 1_024;
+/// Largest number of queued events. If the game does not read them, the oldest are dropped. It is twice the default of
+/// [`ClientSettings::entities_max`](crate::ClientSettings::entities_max): all entities may leave and others enter
+/// between two frames.
+const EVENTS_MAX: usize = 32_768;
 
 /// Event of a client. Events are in the order in which the server's messages arrived.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +18,22 @@ pub enum ClientEvent {
         welcome: Box<Welcome>,
         /// True if the client resumed its player.
         resumed: bool,
+    },
+    /// An entity entered the view: it was spawned in sight, or came into sight. It is drawn once the displayed time
+    /// reaches this tick. After [`ClientEvent::Joined`] the view is empty, and everything in sight enters again.
+    EntityEntered {
+        /// Tick of the state that contained it first.
+        tick: Tick,
+        /// The entity.
+        entity: EntityId,
+    },
+    /// An entity left the view: it was despawned, or is out of sight. The server does not tell which. Each entity that
+    /// entered leaves at most once before it enters again.
+    EntityLeft {
+        /// Tick of the state that it was missing from.
+        tick: Tick,
+        /// The entity.
+        entity: EntityId,
     },
     /// The player possesses another entity.
     Possession(Possession),

@@ -1,12 +1,14 @@
 //! State of a joined room, from one welcome to the next.
 
+use crate::held_state::HeldState;
 use crate::own_entity::OwnEntity;
 use crate::remote_entities::RemoteEntities;
 use crate::timing::ClientTiming;
 use crate::{ClientGame, ClientSchemaBuilder, ClientSettings, ClientStats, EndReason, OutgoingMessage};
 use aether_bits::{ReadError, Schema};
-use aether_replication::{DeliveryOrder, Mirror};
-use aether_wire::{ClientMessage, Inputs, Ping, Possession, SchemaHash, StateAck, Tick, Welcome};
+use aether_replication::{AppliedPacket, DeliveryOrder, Mirror};
+use aether_wire::limits::ACK_WINDOW_PACKETS;
+use aether_wire::{ClientMessage, Inputs, PacketSeq, Ping, Possession, SchemaHash, StateAck, Tick, Welcome};
 use std::time::Duration;
 
 /// Largest tick rate that is accepted. Rooms tick up to 128 times per second.
@@ -26,6 +28,8 @@ pub(crate) struct JoinedRoom<G: ClientGame> {
     pub schema: Schema,
     /// Copy of the world. `None` until the schema is known.
     pub mirror: Option<Mirror>,
+    /// State packets that wait for events.
+    pub held_state: HeldState,
     /// State packets that arrived before the schema. Later packets use them as baselines.
     early_packets: Vec<Vec<u8>>,
     pub timing: ClientTiming,
@@ -54,6 +58,7 @@ impl<G: ClientGame> JoinedRoom<G> {
             schema_hash: welcome.schema_hash,
             schema: Schema::default(),
             mirror: None,
+            held_state: HeldState::default(),
             early_packets: Vec::new(),
             timing: ClientTiming::new(welcome, settings, now),
             own_entity: OwnEntity::new(seconds_per_tick),
@@ -82,39 +87,37 @@ impl<G: ClientGame> JoinedRoom<G> {
         }
     }
 
-    /// Handles a state packet.
+    /// Handles a state packet. Returns its tick if the mirror has read it, at least in part: what entered and left then
+    /// has to be reported.
     pub fn handle_packet(
         &mut self,
         (game, settings): (&mut G, &ClientSettings),
         packet: &[u8],
         now: Duration,
         stats: &mut ClientStats,
-    ) -> Result<(), EndReason> {
+    ) -> Result<Option<Tick>, EndReason> {
         let Some(mirror) = &mut self.mirror else {
             match self.early_packets.len() < EARLY_PACKETS_MAX {
                 true => self.early_packets.push(packet.to_vec()),
                 false => stats.faults += 1,
             }
-            return Ok(());
+            return Ok(None);
         };
-        if !tick_of(packet).is_some_and(|tick| self.timing.is_plausible(tick, now)) {
+        let Some(tick) = tick_of(packet).filter(|tick| self.timing.is_plausible(*tick, now)) else {
             stats.faults += 1;
-            return Ok(());
-        }
+            return Ok(None);
+        };
         let applied = match mirror.apply(packet) {
             Ok(applied) if !applied.stale => applied,
-            // With reordered packets, the baseline may be gone when a packet arrives.
-            Err(ReadError::NoBaseline) if self.delivery_order == DeliveryOrder::Unordered => {
-                stats.packets_late += 1;
-                return Ok(());
-            }
             Ok(_) => {
                 stats.packets_late += 1;
-                return Ok(());
+                return Ok(None);
             }
-            Err(_) => {
-                stats.faults += 1;
-                return Ok(());
+            Err(error) => {
+                // With reordered packets, the baseline may be gone when a packet arrives.
+                let is_late = error == ReadError::NoBaseline && self.delivery_order == DeliveryOrder::Unordered;
+                *if is_late { &mut stats.packets_late } else { &mut stats.faults } += 1;
+                return self.handle_partial_packet((game, settings), tick);
             }
         };
         stats.packets += 1;
@@ -125,7 +128,26 @@ impl<G: ClientGame> JoinedRoom<G> {
             return Err(EndReason::TooManyEntities);
         }
         self.own_entity.handle_packet((&*game, settings), mirror, &applied, &self.timing, stats);
-        Ok(())
+        Ok(Some(tick))
+    }
+
+    /// Handles a packet that could be read only up to an error. The mirror keeps what it has read, and the server sends
+    /// the rest again. Entities that entered or left are not reported by that packet once more.
+    fn handle_partial_packet(
+        &mut self,
+        (game, settings): (&mut G, &ClientSettings),
+        tick: Tick,
+    ) -> Result<Option<Tick>, EndReason> {
+        let Some(mirror) = &self.mirror else { return Ok(None) };
+        game.observe(mirror);
+        let input_ack = mirror.input_ack();
+        let applied = AppliedPacket { tick, sequence: PacketSeq(0), input_ack, last: false, stale: false };
+        let previous_tick = self.timing.tick_before(tick);
+        if !self.remote_entities.handle_packet((&*game, settings), mirror, &applied, previous_tick) {
+            return Err(EndReason::TooManyEntities);
+        }
+        self.own_entity.handle_departure(mirror);
+        Ok(Some(tick))
     }
 
     /// Handles a new possession.
@@ -166,7 +188,9 @@ impl<G: ClientGame> JoinedRoom<G> {
         self.timing.fill_stats(stats);
         if let Some(mirror) = &self.mirror {
             self.own_entity.fill_stats(settings, mirror.input_ack(), stats);
-            stats.packets_missing = mirror.acknowledgement().missing().count_ones();
+            let ack = mirror.acknowledgement();
+            stats.packets_missing = ack.missing().count_ones();
+            stats.loss = stats.packets_missing as f32 / ack.latest().0.clamp(1, ACK_WINDOW_PACKETS) as f32;
         }
     }
 

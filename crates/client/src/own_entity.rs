@@ -92,18 +92,14 @@ impl<G: ClientGame> OwnEntity<G> {
         timing: &ClientTiming,
         stats: &mut ClientStats,
     ) {
+        if self.handle_departure(mirror) {
+            return;
+        }
         let Some(possessed) = &mut self.possessed else {
             self.history.discard_through(mirror.input_ack());
             return;
         };
         let entity = possessed.entity;
-        if mirror.left().contains(&entity) {
-            // Nothing to predict until the entity enters again.
-            possessed.track.clear();
-            self.prediction.clear();
-            self.smoothing.clear();
-            return;
-        }
         let is_in_packet = mirror.updated().contains(&entity) || mirror.entered().contains(&entity);
         if !is_in_packet && !is_unchanged(possessed.last_packet, mirror, applied) {
             return;
@@ -119,6 +115,18 @@ impl<G: ClientGame> OwnEntity<G> {
             possessed.base = applied.tick;
             self.reconcile((game, settings), applied.input_ack, state, stats);
         }
+    }
+
+    /// Stops the prediction if the own entity left with the last packet. Returns true if it did.
+    pub fn handle_departure(&mut self, mirror: &Mirror) -> bool {
+        let Some(possessed) = self.possessed.as_mut().filter(|own| mirror.left().contains(&own.entity)) else {
+            return false;
+        };
+        // Nothing to predict until the entity enters again.
+        possessed.track.clear();
+        self.prediction.clear();
+        self.smoothing.clear();
+        true
     }
 
     /// Advances the error smoothing and drops old states.

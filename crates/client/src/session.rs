@@ -57,8 +57,22 @@ pub(crate) struct ClientSession {
     /// True if the unanswered hello carries the resume token.
     is_resuming: bool,
     closing: Option<Closing>,
+    /// True if the owner can get another access token.
+    renews_token: bool,
+    token_need: TokenNeed,
     backoff: Backoff,
     retry_at: Option<Duration>,
+}
+
+/// Access token that the next hello needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TokenNeed {
+    /// The last one may be used again.
+    Any,
+    /// The last one was rejected.
+    Fresh,
+    /// A fresh one was given since the last welcome. If it is rejected too, the join is rejected.
+    Given,
 }
 
 impl ClientSession {
@@ -71,6 +85,8 @@ impl ClientSession {
             last_room: None,
             is_resuming: false,
             closing: None,
+            renews_token: false,
+            token_need: TokenNeed::Any,
             backoff: Backoff::new(seed),
             retry_at: Some(Duration::ZERO),
         }
@@ -96,6 +112,19 @@ impl ClientSession {
     /// Sets the access token of the next hello.
     pub fn set_token(&mut self, token: Option<Token>) {
         self.join_options.token = token;
+        if self.token_need == TokenNeed::Fresh {
+            self.token_need = TokenNeed::Given;
+        }
+    }
+
+    /// Sets whether the owner can get another access token.
+    pub fn set_renews_token(&mut self, renews_token: bool) {
+        self.renews_token = renews_token;
+    }
+
+    /// Returns true if the last access token was rejected and another one is needed.
+    pub fn needs_fresh_token(&self) -> bool {
+        self.token_need == TokenNeed::Fresh
     }
 
     /// Handles an opened connection. Returns the hello to send, or `None` if the client is closed.
@@ -114,6 +143,7 @@ impl ClientSession {
         self.resume_token = welcome.resume_token.clone();
         self.last_room = Some(welcome.room.clone());
         self.backoff.reset();
+        self.token_need = TokenNeed::Any;
         std::mem::take(&mut self.is_resuming)
     }
 
@@ -134,6 +164,12 @@ impl ClientSession {
         if self.last_room.is_some() && is_room_specific(notice.code) {
             self.last_room = None;
             return Some(self.hello());
+        }
+        if notice.code == ErrorCode::Unauthenticated && self.renews_token && self.token_need == TokenNeed::Any {
+            self.token_need = TokenNeed::Fresh;
+            self.phase = ClientPhase::Connecting;
+            self.retry_at = Some(now);
+            return None;
         }
         self.close(EndReason::JoinRejected(notice.clone()));
         None

@@ -33,6 +33,10 @@ pub struct ClientSettings {
     /// Maximum number of entities on one connection. It bounds the client's memory: a client that gets more closes.
     /// Default 16,384.
     pub entities_max: usize,
+    /// Longest time for which state waits for events, possessions and clearings of its tick or an earlier one, on a
+    /// transport where state can overtake them. After it the state is applied without them. Zero turns the wait off.
+    /// Default 250 ms: two retransmissions on a usual connection, and less than a server waits for an acknowledgement.
+    pub event_wait_max: Duration,
     /// Seed of the random reconnect delays. It should differ between clients.
     pub seed: u64,
 }
@@ -51,6 +55,7 @@ impl Default for ClientSettings {
             smoothing: Duration::from_millis(100),
             snap_distance: 64.0,
             entities_max: 16_384,
+            event_wait_max: Duration::from_millis(250),
             seed: 0,
         }
     }

@@ -7,6 +7,9 @@ use std::time::Duration;
 pub struct ClientStats {
     /// Mean round trip, without the time that the server held pings. `None` before the first pong.
     pub round_trip: Option<Duration>,
+    /// Server's time minus the client's, in seconds: the tick that the server is at now, divided by its rate, minus the
+    /// time passed to the client. `None` before the first pong and the first state.
+    pub clock_offset_seconds: Option<f64>,
     /// Variation of the transit time between snapshots.
     pub jitter: Duration,
     /// Current interpolation delay.
@@ -31,6 +34,10 @@ pub struct ClientStats {
     pub packets_late: u64,
     /// Number of the last 64 state packets that have not arrived.
     pub packets_missing: u32,
+    /// Number of state packets that waited for events of their tick.
+    pub packets_held: u64,
+    /// Share of the last 64 state packets that have not arrived, from 0 to 1. With ordered delivery nothing is lost.
+    pub loss: f32,
     /// Number of messages dropped because they could not be decoded, encoded or were implausible.
     pub faults: u64,
     /// Number of events dropped because the game did not read them.

@@ -107,9 +107,16 @@ impl ClientTiming {
         ViewTick { tick: Tick(position as u32), fraction: (position.fract() * 256.0) as u8 }
     }
 
+    /// Server's time minus the client's: arriving state is half a round trip old.
+    fn clock_offset_seconds(&self) -> Option<f64> {
+        let arriving_seconds = self.arrivals.tick_at(self.now)? / self.ticks_per_second;
+        Some(arriving_seconds + self.round_trip.mean()?.as_secs_f64() / 2.0 - self.now.as_secs_f64())
+    }
+
     pub fn fill_stats(&self, stats: &mut ClientStats) {
         stats.round_trip = self.round_trip.mean();
         stats.jitter = self.arrivals.jitter();
+        stats.clock_offset_seconds = self.clock_offset_seconds();
         let arriving = self.arrivals.tick_at(self.now).unwrap_or(0.0);
         let behind = (arriving - self.display.position()).max(0.0) / self.ticks_per_second;
         stats.delay = Duration::from_secs_f64(behind.min(3_600.0));

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use aether_client::{Bandwidth, Conditions};
 use aether_client_native::{ServerAddress, TransportKind};
-use aether_testkit::Conditions;
 use clap::{Args, ValueEnum};
 
 /// Largest number of bots: fewer than the usual limit of open sockets of a process.
@@ -18,6 +18,8 @@ const SECONDS_MAX: i64 = 604_800;
 const RAMP_MAX: i64 = 10_000;
 /// Largest simulated latency: a minute.
 const LATENCY_MS_MAX: i64 = 60_000;
+/// Largest simulated bandwidth and queue: more than any network has.
+const BANDWIDTH_MAX: u64 = 1 << 40;
 /// Smallest message: it contains the sender and the time.
 const MESSAGE_BYTES_MIN: i64 = 16;
 /// Largest message: its frame must fit the default limit of a server.
@@ -94,6 +96,22 @@ pub struct LoadArguments {
     #[arg(long, default_value_t = 0.0, value_name = "PERCENT", value_parser = percent)]
     pub loss: f32,
 
+    /// Share of datagrams that arrive twice, in percent. Only WebTransport has datagrams.
+    #[arg(long, default_value_t = 0.0, value_name = "PERCENT", value_parser = percent)]
+    pub duplication: f32,
+
+    /// Share of datagrams that later ones overtake, in percent. Only WebTransport has datagrams.
+    #[arg(long, default_value_t = 0.0, value_name = "PERCENT", value_parser = percent)]
+    pub reordering: f32,
+
+    /// Simulated bandwidth of each bot in each direction and path, in bytes per second. Default: no limit.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=BANDWIDTH_MAX))]
+    pub bandwidth: Option<u64>,
+
+    /// Bytes that wait for bandwidth at most. Datagrams beyond it are lost, reliable messages wait.
+    #[arg(long, default_value_t = 24_000, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=BANDWIDTH_MAX))]
+    pub queue_bytes: u64,
+
     /// Prints the report as JSON.
     #[arg(long)]
     pub json: bool,
@@ -149,13 +167,31 @@ impl LoadArguments {
         }
     }
 
+    /// Checks arguments that depend on each other.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let needs_datagrams = self.duplication > 0.0 || self.reordering > 0.0;
+        if needs_datagrams && self.transport == TransportChoice::Websocket {
+            return Err(
+                "--duplication and --reordering have no effect on WebSocket, which delivers everything once and \
+                        in order: add --transport webtransport, or use --latency-ms, --jitter-ms, --loss and \
+                        --bandwidth"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
     /// Simulated network. `None` if it is perfect.
     pub(crate) fn conditions(&self) -> Option<Conditions> {
         let conditions = Conditions {
             latency: Duration::from_millis(self.latency_ms),
             jitter: Duration::from_millis(self.jitter_ms),
             loss: self.loss / 100.0,
-            ..Conditions::PERFECT
+            duplication: self.duplication / 100.0,
+            reordering: self.reordering / 100.0,
+            bandwidth: self
+                .bandwidth
+                .map(|bytes_per_second| Bandwidth { bytes_per_second, queue_bytes_max: self.queue_bytes }),
         };
         (conditions != Conditions::PERFECT).then_some(conditions)
     }
@@ -192,6 +228,10 @@ mod tests {
             ["--message-bytes", "481"],
             ["--loss", "101"],
             ["--loss", "NaN"],
+            ["--duplication", "-1"],
+            ["--reordering", "101"],
+            ["--bandwidth", "0"],
+            ["--queue-bytes", "0"],
             ["--address", "nowhere"],
         ] {
             assert!(parse(&arguments).is_err(), "{arguments:?}");
@@ -204,6 +244,36 @@ mod tests {
         assert_eq!(play(&[]), BotBehavior::Inputs);
         assert_eq!(play(&["--room-type", "relay"]), BotBehavior::Messages);
         assert_eq!(play(&["--room-type", "relay", "--play", "nothing"]), BotBehavior::Nothing);
+    }
+
+    #[test]
+    fn every_condition_of_the_network_can_be_set() {
+        let flags = ["--latency-ms", "50", "--jitter-ms", "20", "--loss", "2", "--duplication", "1%"];
+        let more = ["--reordering", "3", "--bandwidth", "60000", "--transport", "webtransport"];
+        let arguments = parse(&[&flags[..], &more].concat()).expect("valid arguments");
+        assert_eq!(arguments.check(), Ok(()));
+        let conditions = Conditions {
+            latency: Duration::from_millis(50),
+            jitter: Duration::from_millis(20),
+            loss: 0.02,
+            duplication: 0.01,
+            reordering: 0.03,
+            bandwidth: Some(Bandwidth { bytes_per_second: 60_000, queue_bytes_max: 24_000 }),
+        };
+        assert_eq!(arguments.conditions(), Some(conditions));
+    }
+
+    #[test]
+    fn conditions_that_websocket_cannot_have_are_rejected_with_a_way_out() {
+        for flag in ["--duplication", "--reordering"] {
+            let problem =
+                parse(&[flag, "1"]).expect("valid arguments").check().expect_err("WebSocket has no datagrams");
+            assert!(problem.contains("--transport webtransport"), "{problem}");
+            for transport in ["webtransport", "both"] {
+                let arguments = parse(&[flag, "1", "--transport", transport]).expect("valid arguments");
+                assert_eq!(arguments.check(), Ok(()));
+            }
+        }
     }
 
     #[test]

@@ -8,7 +8,6 @@ mod bot;
 mod deliveries;
 mod input;
 mod metrics;
-mod network;
 mod process;
 mod progress;
 mod report;

@@ -38,6 +38,8 @@ pub enum LoadError {
     Remote(ServerAddress),
     /// The token key is not of the form `ID:SECRET`.
     TokenKey,
+    /// Two arguments contradict each other.
+    Arguments(String),
     /// The system does not allow enough sockets.
     TooManyBots {
         /// Number of bots that it allows.
@@ -52,6 +54,7 @@ impl Display for LoadError {
             Self::Remote(address) => {
                 write!(formatter, "`{address}` is not on this machine; add --allow-remote if the server is yours")
             }
+            Self::Arguments(problem) => formatter.write_str(problem),
             Self::TokenKey => formatter.write_str("the token key must have the form ID:SECRET"),
             Self::TooManyBots { allowed } => {
                 write!(formatter, "the limit of open files allows only {allowed} bots; raise it with `ulimit -n`")
@@ -64,6 +67,7 @@ impl std::error::Error for LoadError {}
 
 /// Lets bots play and returns a report. An interrupt ends the run early, also with a report.
 pub async fn run(arguments: LoadArguments) -> Result<LoadReport, LoadError> {
+    arguments.check().map_err(LoadError::Arguments)?;
     let addresses = arguments.address.resolve().await.map_err(LoadError::Address)?;
     if !arguments.allow_remote && !addresses.iter().all(|address| is_local(address.ip().to_canonical())) {
         return Err(LoadError::Remote(arguments.address));

@@ -1,6 +1,6 @@
 //! [`TestClient`]: a client in memory, with its endpoint, its networks and its mirror.
 
-use crate::conditioner::{Conditioner, Conditions, Delivery, Traffic};
+use crate::{Conditioner, Conditions, Delivery, Traffic};
 use aether_bits::{ReadError, Schema};
 use aether_engine::{ConnectionEndpoint, Rejection};
 use aether_replication::{DeliveryOrder, Mirror};
@@ -327,7 +327,7 @@ impl TestClient {
         if !ordered || state_down.under_way() < STREAM_FRAMES_MAX {
             while let Some(packet) = endpoint.next_state() {
                 let mut frame = Vec::new();
-                encode_state_packet(&packet, &mut frame).expect("a state packet of the room can be encoded");
+                encode_state_packet(&packet, 0, &mut frame).expect("a state packet of the room can be encoded");
                 endpoint.recycle(packet);
                 let bytes = frame.len();
                 state_down.push(now, frame, bytes);

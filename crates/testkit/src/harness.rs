@@ -1,7 +1,7 @@
 //! [`Harness`]: a room, its clients and their networks, tick by tick.
 
+use crate::Conditions;
 use crate::client::{TestClient, mirror_of};
-use crate::conditioner::Conditions;
 use aether_bits::{BitReader, BitWriter, Component, Replicate};
 use aether_engine::{Game, JoinRequest, NoObserver, Permissions, Random, Room, RoomHandle};
 use aether_replication::DeliveryOrder;

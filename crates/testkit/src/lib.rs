@@ -6,13 +6,12 @@
 //! agree with the room.
 
 mod client;
-mod conditioner;
 pub mod games;
 mod harness;
 pub mod moving;
 mod simulation;
 
+pub use aether_client::{Bandwidth, Conditioner, Conditions, Delivery, Traffic};
 pub use client::{ReceivedState, Sighting, TestClient};
-pub use conditioner::{Bandwidth, Conditioner, Conditions, Delivery, Traffic};
 pub use harness::{ClientNumber, Harness};
 pub use simulation::{Failure, Outcome, Simulation};

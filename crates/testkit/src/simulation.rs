@@ -1,9 +1,9 @@
 //! [`Simulation`]: a whole run from one seed. Clients join, leave, stall and reconnect over bad networks. Then the
 //! networks become perfect, and all clients must agree with the room.
 
-use crate::conditioner::{Bandwidth, Conditions};
 use crate::games::{Chime, Drift, Steering};
 use crate::harness::{ClientNumber, Harness};
+use crate::{Bandwidth, Conditions};
 use aether_bits::{BitReader, Replicate};
 use aether_engine::recording::Replay;
 use aether_engine::{Random, Room, RoomSettings};

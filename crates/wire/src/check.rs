@@ -6,13 +6,12 @@ use crate::client::{ClientMessage, Hello, RoomSelector};
 use crate::error::DecodeError;
 use crate::fragment::Fragment;
 use crate::game::GameBody;
-use crate::ids::{ClientTime, EntityId};
+use crate::ids::ClientTime;
 use crate::input::Inputs;
 use crate::limits::{
-    CLIENT_TIME_US_MAX, CONNECTION_ID_MAX, ENTITIES_PER_MESSAGE_MAX, FRAGMENT_BYTES_MAX, FRAGMENTS_PER_MESSAGE_MAX,
-    GAME_PAYLOAD_BYTES_MAX, INPUTS_PER_MESSAGE_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, NUMBER_SIZE_MAX,
-    ROOM_CODE_BYTES_MAX, ROOM_ID_BYTES_MAX, SCHEMA_BYTES_MAX, STATE_PACKET_BYTES_MAX, TEXT_BYTES_MAX, TOKEN_BYTES_MAX,
-    VERSION_BYTES_MAX,
+    CLIENT_TIME_US_MAX, CONNECTION_ID_MAX, FRAGMENT_BYTES_MAX, FRAGMENTS_PER_MESSAGE_MAX, GAME_PAYLOAD_BYTES_MAX,
+    INPUTS_PER_MESSAGE_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, NUMBER_SIZE_MAX, ROOM_CODE_BYTES_MAX, ROOM_ID_BYTES_MAX,
+    SCHEMA_BYTES_MAX, STATE_PACKET_BYTES_MAX, TEXT_BYTES_MAX, TOKEN_BYTES_MAX, VERSION_BYTES_MAX,
 };
 use crate::server::{ServerMessage, Welcome};
 use crate::snapshot::{JsonSnapshot, Snapshot};
@@ -65,7 +64,7 @@ pub(crate) fn client_message(message: &ClientMessage) -> Check {
 pub(crate) fn server_message(message: &ServerMessage) -> Check {
     match message {
         ServerMessage::Welcome(welcome) => check_welcome(welcome),
-        ServerMessage::Snapshot(Snapshot::Packed(packet)) => bytes("snapshot", packet, STATE_PACKET_BYTES_MAX),
+        ServerMessage::Snapshot(Snapshot::Packed(packet)) => bytes("snapshot", &packet.bytes, STATE_PACKET_BYTES_MAX),
         ServerMessage::Snapshot(Snapshot::Readable(snapshot)) => check_readable(snapshot),
         ServerMessage::Event(event) => game_body(&event.body),
         ServerMessage::Correction(correction) => {
@@ -77,8 +76,6 @@ pub(crate) fn server_message(message: &ServerMessage) -> Check {
         }
         ServerMessage::Pong(pong) => time(pong.client_time),
         ServerMessage::Error(error) => text("message", &error.message, TEXT_BYTES_MAX),
-        ServerMessage::InterestEnter(enter) => entities(&enter.entities),
-        ServerMessage::InterestLeave(leave) => entities(&leave.entities),
         ServerMessage::Manifest(manifest) => text("version_server", &manifest.version_server, VERSION_BYTES_MAX),
         ServerMessage::Schema(schema) => bytes("schema", schema, SCHEMA_BYTES_MAX),
         ServerMessage::Closing(closing) => text("text", &closing.text, TEXT_BYTES_MAX),
@@ -162,13 +159,6 @@ fn game_body(body: &GameBody) -> Check {
             text("action", action, NAME_BYTES_MAX)
         }
     }
-}
-
-fn entities(entities: &[EntityId]) -> Check {
-    if entities.len() > ENTITIES_PER_MESSAGE_MAX {
-        return Err(DecodeError::TooMany { field: "entities", limit: ENTITIES_PER_MESSAGE_MAX });
-    }
-    Ok(())
 }
 
 fn token(field: &'static str, token: Option<&Token>) -> Check {

@@ -59,11 +59,11 @@ pub use input::{InputBytes, InputPayload, InputPayloads, Inputs};
 pub use permissions::Permissions;
 pub use protobuf::encode_state_packet;
 pub use server::{
-    Ack, Cleared, Closing, CommandError, Correction, ErrorNotice, Event, InterestEnter, InterestLeave, Manifest, Pong,
-    Possession, ServerMessage, Welcome, WorldParameters,
+    Ack, Cleared, Closing, CommandError, Correction, ErrorNotice, Event, Manifest, Pong, Possession, ServerMessage,
+    Welcome, WorldParameters,
 };
 pub use server_info::{RoomTypeInfo, ServerInfo, WebTransportInfo};
-pub use snapshot::{EntityFields, JsonSnapshot, Snapshot, SnapshotMode};
+pub use snapshot::{EntityFields, JsonSnapshot, Snapshot, SnapshotMode, StatePacket};
 pub use token::Token;
 
 use serde::{Deserialize, Serialize};

@@ -15,6 +15,9 @@ pub const STATE_PACKET_BYTES_MAX: usize = 1_000;
 /// Bytes that a frame adds to a state packet: one tag and two length bytes.
 pub const STATE_FRAME_BYTES: usize = 3;
 
+/// Longest number of messages before a state packet, with its tag. With it the longest state packet fits a datagram.
+pub const STATE_AFTER_BYTES_MAX: usize = 7;
+
 /// State packets before the newest one that an acknowledgement covers: the bits of a 64-bit word, which is more than a
 /// second at 60 Hz.
 pub const ACK_WINDOW_PACKETS: u32 = u64::BITS;
@@ -78,9 +81,6 @@ pub const GAME_PAYLOAD_BYTES_MAX: usize = 32_768;
 
 /// Bytes of a schema. With its frame it fits a reassembled message, too.
 pub const SCHEMA_BYTES_MAX: usize = 32_768;
-
-/// Entities of an interest message. More are sent in several messages.
-pub const ENTITIES_PER_MESSAGE_MAX: usize = 1_024;
 
 /// Entities of a stress test. The engine rejects more. The wire allows any number, so that a mistake is answered and
 /// does not close the connection.
@@ -158,7 +158,6 @@ const _: () = assert!(CLIENT_FRAGMENT_BYTES <= FRAGMENT_BYTES_MAX);
 const _: () = assert!(FRAGMENTS_PER_MESSAGE_MAX as usize * CLIENT_FRAGMENT_BYTES >= RELIABLE_MESSAGE_BYTES_MAX);
 const _: () = assert!(base64_bytes(GAME_PAYLOAD_BYTES_MAX) + 512 <= RELIABLE_MESSAGE_BYTES_MAX);
 const _: () = assert!(base64_bytes(SCHEMA_BYTES_MAX) + 512 <= RELIABLE_MESSAGE_BYTES_MAX);
-const _: () = assert!(ENTITIES_PER_MESSAGE_MAX * 16 + 512 <= RELIABLE_MESSAGE_BYTES_MAX);
 const _: () = assert!(
     RELIABLE_MESSAGE_BYTES_MAX + FRAGMENTS_PER_MESSAGE_MAX as usize * FRAGMENT_BOOKKEEPING_BYTES
         <= REASSEMBLY_BYTES_MAX

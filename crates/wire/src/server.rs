@@ -31,10 +31,6 @@ pub enum ServerMessage {
     Pong(Pong),
     /// A request was rejected or failed.
     Error(ErrorNotice),
-    /// Entities became visible to the player.
-    InterestEnter(InterestEnter),
-    /// Entities are no longer visible to the player.
-    InterestLeave(InterestLeave),
     /// System manifest.
     Manifest(Manifest),
     /// Schema of the room's game, in its own encoding.
@@ -49,7 +45,7 @@ pub enum ServerMessage {
 
 impl ServerMessage {
     /// Names of all messages, in the order of their protobuf numbers.
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 13] = [
         "welcome",
         "snapshot",
         "event",
@@ -58,14 +54,19 @@ impl ServerMessage {
         "ack",
         "pong",
         "error",
-        "interest_enter",
-        "interest_leave",
         "manifest",
         "schema",
         "cleared",
         "closing",
         "fragment",
     ];
+
+    /// Returns true for reliable messages that belong to a tick: events, possessions and clearings. They are applied
+    /// before the state of their tick; [`StatePacket::after`](crate::StatePacket::after) counts them.
+    #[must_use]
+    pub fn is_tick_message(&self) -> bool {
+        matches!(self, ServerMessage::Event(_) | ServerMessage::Possession(_) | ServerMessage::Cleared(_))
+    }
 
     /// Name of the message, as in metrics, in `kind` of the JSON envelope and in `WIRE_FORMAT.md`.
     #[must_use]
@@ -79,8 +80,6 @@ impl ServerMessage {
             ServerMessage::Ack(_) => "ack",
             ServerMessage::Pong(_) => "pong",
             ServerMessage::Error(_) => "error",
-            ServerMessage::InterestEnter(_) => "interest_enter",
-            ServerMessage::InterestLeave(_) => "interest_leave",
             ServerMessage::Manifest(_) => "manifest",
             ServerMessage::Schema(_) => "schema",
             ServerMessage::Cleared(_) => "cleared",
@@ -215,26 +214,6 @@ pub struct ErrorNotice {
     pub message: String,
     /// True if the server closes the connection.
     pub fatal: bool,
-}
-
-/// Entities that became visible to the player.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InterestEnter {
-    /// Tick of the change.
-    pub tick: Tick,
-    /// The entities.
-    pub entities: Vec<EntityId>,
-}
-
-/// Entities that are no longer visible to the player.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct InterestLeave {
-    /// Tick of the change.
-    pub tick: Tick,
-    /// The entities.
-    pub entities: Vec<EntityId>,
 }
 
 /// Description of the server. The optional numbers need a permission.

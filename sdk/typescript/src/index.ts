@@ -74,7 +74,8 @@ export type { Motion, Motions } from "./realtime/json/track.ts";
 export { Room, type RoomParts, type RoomPhase, type RoomStatistics } from "./realtime/room.ts";
 export type { Rules, Settings, Surroundings } from "./realtime/rules.ts";
 export { TransportChooser, type TransportOpeners, type TransportPreference } from "./realtime/transport/chooser.ts";
-export { type Conditions, Network } from "./realtime/transport/conditions.ts";
+export { type Conditions, type Delivery, Conditioner } from "./realtime/transport/conditioner.ts";
+export { Network } from "./realtime/transport/conditions.ts";
 export type {
   DeliveryOrder,
   Encoding,

@@ -37,10 +37,12 @@ export class Panel {
 
   private updateConnection(now: number, playing: boolean): void {
     const { down, up, snapshots, room } = this.flight;
-    const { roundTripMs, jitterMs } = room?.statistics ?? {};
+    const { roundTripMs, jitterMs, clockOffsetMs, loss } = room?.statistics ?? {};
     const downRate = down.perSecond(now);
     this.stat("rtt", playing ? milliseconds(roundTripMs) : ABSENT);
     this.stat("jitter", playing ? milliseconds(jitterMs) : ABSENT);
+    this.stat("loss", playing && loss !== undefined ? `${(100 * loss).toFixed(0)} %` : ABSENT);
+    this.stat("clock-offset", playing && clockOffsetMs !== undefined ? `${(clockOffsetMs / 1000).toFixed(2)} s` : ABSENT);
     this.stat("snapshots", playing ? `${snapshots.perSecond(now).toFixed(0)} /s` : ABSENT);
     this.stat("down", bytesPerSecond(downRate));
     this.stat("up", bytesPerSecond(up.perSecond(now)));

@@ -28,7 +28,7 @@ Usage: cargo xtask wasm [--with rustup|debian]
 
 Builds the lower floors and the rules of games for wasm32, builds the modules of
 the pages, and runs 10,000 ticks of the rules in Node; the hash must equal the
-native one.
+native one. It also compares the hash of each tick of the sandbox's golden run.
 
 Without `--with`, an installed target is used; otherwise rustup adds it;
 otherwise, on Debian, its packages are used.",

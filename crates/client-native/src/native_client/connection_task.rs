@@ -39,6 +39,16 @@ pub(super) struct ConnectionOpener {
     pub(super) tokens: TokenSource,
 }
 
+/// Access token that the hello of a connection needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenNeed {
+    /// A resume works without one.
+    Optional,
+    Any,
+    /// The last one was rejected.
+    Fresh,
+}
+
 /// Event of a connection.
 pub(super) enum ConnectionEvent {
     /// The connection is open. With the access token for the hello, if there is a new one.
@@ -71,11 +81,11 @@ pub(super) struct ConnectionHandle {
 }
 
 impl ConnectionHandle {
-    /// Starts to open a connection in the background. A resume needs no access token.
-    pub(super) fn open(handle: &Handle, opener: &Arc<ConnectionOpener>, is_resuming: bool) -> Self {
+    /// Starts to open a connection in the background.
+    pub(super) fn open(handle: &Handle, opener: &Arc<ConnectionOpener>, token_need: TokenNeed) -> Self {
         let (commands, command_receiver) = mpsc::channel(OUTBOUND_FRAMES_MAX);
         let (event_sender, events) = mpsc::unbounded_channel();
-        handle.spawn(run(Arc::clone(opener), is_resuming, command_receiver, event_sender));
+        handle.spawn(run(Arc::clone(opener), token_need, command_receiver, event_sender));
         Self { commands, events, transport: None }
     }
 
@@ -118,12 +128,12 @@ impl ConnectionHandle {
 
 async fn run(
     opener: Arc<ConnectionOpener>,
-    is_resuming: bool,
+    token_need: TokenNeed,
     mut commands: mpsc::Receiver<Command>,
     events: mpsc::UnboundedSender<ConnectionEvent>,
 ) {
     let opened = tokio::select! {
-        opened = open(&opener, is_resuming) => opened,
+        opened = open(&opener, token_need) => opened,
         // Before the connection is open, any command or a dropped handle cancels it.
         _ = commands.recv() => return,
     };
@@ -139,9 +149,9 @@ async fn run(
     }
 }
 
-async fn open(opener: &ConnectionOpener, is_resuming: bool) -> Result<(Connection, Option<Token>), ConnectionError> {
-    let token = match opener.tokens.token(&opener.connector).await {
-        Err(_) if is_resuming => None,
+async fn open(opener: &ConnectionOpener, need: TokenNeed) -> Result<(Connection, Option<Token>), ConnectionError> {
+    let token = match opener.tokens.token(&opener.connector, need == TokenNeed::Fresh).await {
+        Err(_) if need == TokenNeed::Optional => None,
         token => token?,
     };
     Ok((opener.chooser.open(&opener.connector).await?, token))

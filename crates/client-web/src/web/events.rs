@@ -13,6 +13,12 @@ pub fn of<R: PredictionRules>(event: &ClientEvent, game: &SchemaGame<R>) -> JsVa
         ClientEvent::Joined { welcome, resumed } => {
             object("joined", &[("welcome", of_welcome(welcome)), ("isResumed", JsValue::from_bool(*resumed))])
         }
+        ClientEvent::EntityEntered { tick, entity } => {
+            object("enter", &[("tick", tick.0.into()), ("entity", number(*entity).into())])
+        }
+        ClientEvent::EntityLeft { tick, entity } => {
+            object("leave", &[("tick", tick.0.into()), ("entity", number(*entity).into())])
+        }
         ClientEvent::Possession(Possession { tick, entity }) => {
             object("possession", &[("tick", tick.0.into()), ("entity", number(*entity).into())])
         }

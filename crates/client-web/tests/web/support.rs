@@ -198,7 +198,7 @@ impl Scene {
         }
         while let Some(packet) = self.endpoint.next_state() {
             let mut frame = Vec::new();
-            encode_state_packet(&packet, &mut frame).expect("a packet fits its frame");
+            encode_state_packet(&packet, 0, &mut frame).expect("a packet fits its frame");
             let bytes = frame.len();
             self.down[1].push(self.now, frame, bytes);
         }

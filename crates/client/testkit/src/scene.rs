@@ -49,6 +49,8 @@ pub struct Pilot {
     delivery_order: DeliveryOrder,
     endpoint: Option<ConnectionEndpoint>,
     is_welcomed: bool,
+    /// Number of tick messages sent on the current connection.
+    tick_messages: u32,
     framed_at: Duration,
     up: Channels,
     down: Channels,
@@ -97,6 +99,7 @@ impl<G: Game> Scene<G> {
             delivery_order,
             endpoint: Some(endpoint),
             is_welcomed: false,
+            tick_messages: 0,
             framed_at: self.now,
             up,
             down,
@@ -124,6 +127,7 @@ impl<G: Game> Scene<G> {
         let pilot = &mut self.pilots[pilot];
         (pilot.up, pilot.down, pilot.endpoint, pilot.delivery_order) = (up, down, Some(endpoint), delivery_order);
         pilot.is_welcomed = false;
+        pilot.tick_messages = 0;
         pilot.predicted.clear();
         pilot.client.connected(delivery_order, self.now);
     }
@@ -222,11 +226,12 @@ impl Pilot {
             return;
         }
         while let Some(message) = endpoint.next_reliable() {
+            self.tick_messages += u32::from(message.is_tick_message());
             send(&mut self.down[reliable], now, &message);
         }
         while let Some(packet) = endpoint.next_state() {
             let mut frame = Vec::new();
-            encode_state_packet(&packet, &mut frame).expect("a packet fits its frame");
+            encode_state_packet(&packet, self.tick_messages, &mut frame).expect("a packet fits its frame");
             endpoint.recycle(packet);
             let bytes = frame.len();
             self.down[1].push(now, frame, bytes);

@@ -91,7 +91,7 @@ fn play(accepts_schema: bool) -> Client<Anything> {
             client.receive((*message).clone(), now);
         }
         while let Some(packet) = endpoint.next_state() {
-            client.receive(ServerMessage::Snapshot(Snapshot::Packed(packet)), now);
+            client.receive(ServerMessage::Snapshot(Snapshot::Packed(packet.into())), now);
         }
         if tick == 20 {
             // Earlier state packets are stored until now.

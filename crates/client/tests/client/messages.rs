@@ -91,7 +91,8 @@ fn a_client_without_input_only_acknowledges() {
     for tick in 1..=40_u32 {
         scene.run(Duration::from_millis(25));
         while let Some(packet) = endpoint.next_state() {
-            observer.receive(ServerMessage::Snapshot(Snapshot::Packed(packet)), Duration::from_millis(25) * tick);
+            observer
+                .receive(ServerMessage::Snapshot(Snapshot::Packed(packet.into())), Duration::from_millis(25) * tick);
         }
         sent.extend(observer.advance(Duration::from_millis(25) * tick).map(|outgoing| outgoing.message.name()));
     }
@@ -99,4 +100,32 @@ fn a_client_without_input_only_acknowledges() {
     assert!(sent.iter().filter(|name| **name == "ack").count() > 5, "{sent:?}");
     assert!(!sent.contains(&"inputs"), "{sent:?}");
     assert!(observer.remote_entities().count() >= 1);
+}
+
+#[test]
+fn the_clock_offset_the_loss_and_the_jitter_are_measured() {
+    for (order, loss) in
+        [(DeliveryOrder::Ordered, 0.0), (DeliveryOrder::Unordered, 0.0), (DeliveryOrder::Unordered, 0.3)]
+    {
+        let mut scene = Scene::new(5);
+        scene.run(Duration::from_secs(3));
+        let pilot = scene.join(order, network(80, loss));
+        let before = scene.pilots[pilot].client.stats();
+        assert_eq!((before.clock_offset_seconds, before.loss), (None, 0.0));
+        let (mut losses, mut samples) = (0.0, 0.0);
+        for _ in 0..100 {
+            scene.run(Duration::from_millis(100));
+            losses += scene.pilots[pilot].client.stats().loss;
+            samples += 1.0;
+        }
+        let stats = scene.pilots[pilot].client.stats();
+        let tick_hz = f64::from(scene.room.settings().tick_hz);
+        let offset = f64::from(scene.room.now().0) / tick_hz - scene.now.as_secs_f64();
+        let error = stats.clock_offset_seconds.expect("the clock is known") - offset;
+        // A tick, the asymmetry of the jitter, and the state's way through the room.
+        assert!(error.abs() < 0.06, "{order:?}, {loss} lost: the offset is wrong by {error} s");
+        let measured = losses / samples;
+        assert!((measured - loss).abs() < 0.1, "{order:?}: {measured} instead of {loss} lost");
+        assert!(stats.jitter > Duration::from_millis(1), "{stats:?}");
+    }
 }

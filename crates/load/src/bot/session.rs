@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use aether_bits::Random;
 use aether_bits::Schema;
+use aether_client::SimulatedNetwork;
 use aether_client_native::{Connection, ConnectionError, TransportKind};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
@@ -17,8 +18,13 @@ use super::{Phase, Shared};
 use crate::arguments::BotBehavior;
 use crate::deliveries::{Presence, read_stamp, stamped_message};
 use crate::input::InputMaker;
-use crate::network::{POLL_INTERVAL, SimulatedNetwork};
 use crate::state::BotState;
+
+/// Interval at which the simulated network is polled: the accuracy of its delays.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// Largest number of bytes in the simulated network, on their way to a bot.
+const NETWORK_BYTES_MAX: usize = 1 << 20;
 
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -56,6 +62,7 @@ pub(super) struct BotSession<'a> {
     state: Option<BotState>,
     inputs: Option<InputMaker>,
     network: Option<SimulatedNetwork>,
+    started_at: Instant,
     outgoing: Vec<ClientMessage>,
     closing: Option<Closing>,
 }
@@ -81,7 +88,8 @@ impl<'a> BotSession<'a> {
             early_packets: Vec::new(),
             state: None,
             inputs: None,
-            network: conditions.map(|conditions| SimulatedNetwork::new(conditions, transport, seed, Instant::now())),
+            network: conditions.map(|conditions| SimulatedNetwork::new(conditions, transport.delivery_order(), seed)),
+            started_at: Instant::now(),
             outgoing: Vec::new(),
             closing: None,
         };
@@ -106,6 +114,8 @@ impl<'a> BotSession<'a> {
                 return self.record_disconnect(&error);
             }
             let is_conditioned = self.network.is_some();
+            // A network that is too slow for the room stops reading, so that the server notices.
+            let can_read = self.network.as_ref().is_none_or(|network| network.bytes_down() < NETWORK_BYTES_MAX);
             let mut receive_frame = |frame: &[u8]| self.receive_frame(frame);
             tokio::select! {
                 // Timers first, so that a server that sends constantly does not block the bot.
@@ -124,7 +134,7 @@ impl<'a> BotSession<'a> {
                         return self.record_disconnect(&error);
                     }
                 }
-                result = connection.receive(&mut receive_frame) => {
+                result = connection.receive(&mut receive_frame), if can_read => {
                     if let Err(error) = result {
                         return self.record_disconnect(&error);
                     }
@@ -225,7 +235,7 @@ impl<'a> BotSession<'a> {
             }
             match &mut self.network {
                 None => connection.queue_frame(DeliveryPath::of(&message), &frame)?,
-                Some(network) => network.push_up(DeliveryPath::of(&message), frame, Instant::now()),
+                Some(network) => network.push_up(DeliveryPath::of(&message), frame, self.started_at.elapsed()),
             }
         }
         Ok(())
@@ -234,10 +244,11 @@ impl<'a> BotSession<'a> {
     /// Delivers frames that the simulated network releases.
     fn poll_network(&mut self, connection: &mut Connection) -> Result<(), ConnectionError> {
         let now = Instant::now();
-        while let Some((path, frame)) = self.network.as_mut().and_then(|network| network.pop_up(now)) {
+        let time = now.saturating_duration_since(self.started_at);
+        while let Some((path, frame)) = self.network.as_mut().and_then(|network| network.pop_up(time)) {
             connection.queue_frame(path, &frame)?;
         }
-        while let Some(frame) = self.network.as_mut().and_then(|network| network.pop_down(now)) {
+        while let Some(frame) = self.network.as_mut().and_then(|network| network.pop_down(time)) {
             self.handle_frame(&frame, now);
         }
         Ok(())
@@ -248,7 +259,7 @@ impl<'a> BotSession<'a> {
         let now = Instant::now();
         match &mut self.network {
             None => self.handle_frame(frame, now),
-            Some(network) => network.push_down(frame, now),
+            Some(network) => network.push_down(frame, now.saturating_duration_since(self.started_at)),
         }
     }
 
@@ -259,7 +270,7 @@ impl<'a> BotSession<'a> {
             metrics.bytes_in += frame.len() as u64;
         }
         match ServerMessage::decode(frame) {
-            Ok(ServerMessage::Snapshot(Snapshot::Packed(packet))) => self.handle_state(packet, now),
+            Ok(ServerMessage::Snapshot(Snapshot::Packed(packet))) => self.handle_state(packet.bytes, now),
             Ok(ServerMessage::Event(event)) => self.handle_event(&event),
             Ok(ServerMessage::Pong(pong)) => self.handle_pong(&pong),
             Ok(ServerMessage::Schema(bytes)) => self.handle_schema(&bytes, now),

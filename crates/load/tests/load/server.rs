@@ -235,7 +235,7 @@ impl Server {
                     }
                     if !room.starts_with("relay") {
                         let mut frame = Vec::new();
-                        encode_state_packet(&state_packet(tick, input_ack), &mut frame).expect("the packet fits");
+                        encode_state_packet(&state_packet(tick, input_ack), 0, &mut frame).expect("the packet fits");
                         let _ = send.send((false, frame));
                     }
                     continue;

@@ -4,6 +4,7 @@ use crate::buffers;
 use crate::metrics::ConnectionMetrics;
 use crate::transport::Transport;
 use aether_framing::Framing;
+use aether_replication::DeliveryOrder;
 use aether_wire::{DeliveryPath, Encoding};
 
 /// Queues and counts the output of a protocol; the driver writes it.
@@ -15,6 +16,12 @@ pub struct OutgoingMessages<'a, T> {
 impl<'a, T: Transport> OutgoingMessages<'a, T> {
     pub(super) fn new(metrics: &'a ConnectionMetrics, transport: &'a mut T) -> OutgoingMessages<'a, T> {
         OutgoingMessages { metrics, transport }
+    }
+
+    /// Order in which the client receives state.
+    #[must_use]
+    pub fn order(&self) -> DeliveryOrder {
+        self.transport.order()
     }
 
     /// Encoding of the messages.

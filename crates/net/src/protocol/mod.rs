@@ -70,7 +70,7 @@ pub trait Protocol: Send {
     /// Continues background work, such as waiting for answers, and registers the waker for output.
     fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut RateMeter<'_>);
 
-    /// Writes immediate answers; returns true if there were any. It is also called while the transport is busy: a
+    /// Writes immediate answers; returns true if a pong was among them, whose time to be written is measured. It is also called while the transport is busy: a
     /// backlog of answers pauses reading. Later answers belong in [`Protocol::fill`].
     fn answer<T: Transport>(&mut self, _out: &mut OutgoingMessages<'_, T>) -> bool {
         false

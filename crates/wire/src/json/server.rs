@@ -9,14 +9,14 @@ use crate::error::DecodeError;
 use crate::game::{FieldValues, GameBody};
 use crate::ids::{PlayerId, Tick};
 use crate::server::{Ack, Event, Pong, ServerMessage};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, StatePacket};
 
 pub(super) fn write(message: &ServerMessage, out: &mut Vec<u8>) {
     let envelope = Envelope::of(message.name());
     match message {
         ServerMessage::Welcome(welcome) => envelope.write_with(welcome, out),
         ServerMessage::Snapshot(Snapshot::Packed(packet)) => {
-            envelope.write_with(PackedSnapshot { packed: Base64::of(packet) }, out);
+            envelope.write_with(PackedSnapshot { packed: Base64::of(&packet.bytes), after: packet.after }, out);
         }
         ServerMessage::Snapshot(Snapshot::Readable(snapshot)) => envelope.write_with(snapshot, out),
         ServerMessage::Event(event) => write_event(event, out),
@@ -25,8 +25,6 @@ pub(super) fn write(message: &ServerMessage, out: &mut Vec<u8>) {
         ServerMessage::Ack(ack) => envelope.seq(ack.seq.0).write_with(ack, out),
         ServerMessage::Pong(pong) => envelope.time(pong.client_time).write_with(pong, out),
         ServerMessage::Error(error) => envelope.write_with(error, out),
-        ServerMessage::InterestEnter(enter) => envelope.write_with(enter, out),
-        ServerMessage::InterestLeave(leave) => envelope.write_with(leave, out),
         ServerMessage::Manifest(manifest) => envelope.write_with(manifest, out),
         ServerMessage::Schema(schema) => {
             envelope.write_with(JsonSchema { data: Base64::of(schema) }, out);
@@ -52,8 +50,6 @@ pub(super) fn read(envelope: Envelope<'_>) -> Result<ServerMessage, DecodeError>
             ServerMessage::Pong(Pong { client_time, ..envelope.payload()? })
         }
         "error" => ServerMessage::Error(envelope.payload()?),
-        "interest_enter" => ServerMessage::InterestEnter(envelope.payload()?),
-        "interest_leave" => ServerMessage::InterestLeave(envelope.payload()?),
         "manifest" => ServerMessage::Manifest(envelope.payload()?),
         "schema" => ServerMessage::Schema(envelope.payload::<JsonSchema<'_>>()?.data.into_bytes()),
         "cleared" => ServerMessage::Cleared(envelope.payload()?),
@@ -66,11 +62,15 @@ pub(super) fn read(envelope: Envelope<'_>) -> Result<ServerMessage, DecodeError>
 #[derive(Serialize)]
 struct PackedSnapshot<'a> {
     packed: Base64<'a>,
+    #[serde(skip_serializing_if = "is_zero")]
+    after: u32,
 }
 
 #[derive(Deserialize)]
 struct PerhapsPacked<'a> {
     packed: Option<Base64<'a>>,
+    #[serde(default)]
+    after: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -103,11 +103,16 @@ struct NamedEventRef<'a> {
 }
 
 fn read_snapshot(envelope: &Envelope<'_>) -> Result<Snapshot, DecodeError> {
-    let PerhapsPacked { packed } = envelope.payload()?;
+    let PerhapsPacked { packed, after } = envelope.payload()?;
     match packed {
-        Some(packed) => Ok(Snapshot::Packed(packed.into_bytes())),
+        Some(packed) => Ok(Snapshot::Packed(StatePacket { bytes: packed.into_bytes(), after })),
         None => Ok(Snapshot::Readable(envelope.payload()?)),
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn write_event(event: &Event, out: &mut Vec<u8>) {

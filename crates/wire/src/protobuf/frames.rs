@@ -8,6 +8,9 @@ use prost::{Message, Oneof};
 /// First byte of a frame with a state packet: field 2, length-delimited.
 pub(super) const SNAPSHOT_TAG: u8 = 2 << 3 | 2;
 
+/// Tag of the number of messages before a state packet.
+pub(super) const AFTER_TAG: u32 = 16;
+
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ClientFrame {
     #[prost(oneof = "Client", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
@@ -50,8 +53,10 @@ pub(super) enum Client {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ServerFrame {
-    #[prost(oneof = "Server", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
+    #[prost(oneof = "Server", tags = "1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15")]
     pub message: Option<Server>,
+    #[prost(uint32, tag = "16")]
+    pub after: u32,
 }
 
 #[derive(Clone, PartialEq, Oneof)]
@@ -72,10 +77,6 @@ pub(super) enum Server {
     Pong(Pong),
     #[prost(message, tag = "8")]
     Error(ErrorNotice),
-    #[prost(message, tag = "9")]
-    InterestEnter(Interest),
-    #[prost(message, tag = "10")]
-    InterestLeave(Interest),
     #[prost(message, tag = "11")]
     Manifest(Manifest),
     #[prost(bytes, tag = "12")]
@@ -345,14 +346,6 @@ pub(super) struct ErrorNotice {
     pub message: String,
     #[prost(bool, tag = "3")]
     pub fatal: bool,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Interest {
-    #[prost(uint32, tag = "1")]
-    pub tick: u32,
-    #[prost(uint64, repeated, tag = "2")]
-    pub entities: Vec<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]

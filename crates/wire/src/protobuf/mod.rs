@@ -13,6 +13,7 @@ use crate::fragment::Fragment;
 use crate::ids::{EntityId, MessageId};
 use crate::limits::{RELIABLE_MESSAGE_BYTES_MAX, STATE_PACKET_BYTES_MAX};
 use crate::server::ServerMessage;
+use crate::snapshot::Snapshot;
 
 impl ClientMessage {
     /// Appends this message as one protobuf frame.
@@ -44,7 +45,11 @@ impl ServerMessage {
     /// If the message has values by name, or the receiver would reject it. Nothing is appended then.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         check::server_message(self)?;
-        append(&frames::ServerFrame { message: Some(self.to_proto()?) }, out)
+        let after = match self {
+            ServerMessage::Snapshot(Snapshot::Packed(packet)) => packet.after,
+            _ => 0,
+        };
+        append(&frames::ServerFrame { message: Some(self.to_proto()?), after }, out)
     }
 
     /// Decodes a protobuf frame.
@@ -54,17 +59,21 @@ impl ServerMessage {
     pub fn decode(bytes: &[u8]) -> Result<ServerMessage, DecodeError> {
         let frame: frames::ServerFrame = parse(bytes)?;
         let message = frame.message.ok_or(DecodeError::UnknownMessage)?;
-        let message = ServerMessage::from_proto(message)?;
+        let mut message = ServerMessage::from_proto(message)?;
+        if let ServerMessage::Snapshot(Snapshot::Packed(packet)) = &mut message {
+            packet.after = frame.after;
+        }
         check::server_message(&message)?;
         Ok(message)
     }
 }
 
-/// Appends a state packet as a frame of [`ServerMessage::Snapshot`], directly from a shared buffer.
+/// Appends a state packet as a frame of [`ServerMessage::Snapshot`], directly from a shared buffer. `after` is
+/// [`StatePacket::after`](crate::StatePacket::after).
 ///
 /// # Errors
 /// If the packet is longer than [`STATE_PACKET_BYTES_MAX`].
-pub fn encode_state_packet(packet: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+pub fn encode_state_packet(packet: &[u8], after: u32, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     if packet.len() > STATE_PACKET_BYTES_MAX {
         let limit = STATE_PACKET_BYTES_MAX;
         return Err(EncodeError::Rejected(DecodeError::FieldTooLong { field: "snapshot", limit }));
@@ -72,6 +81,9 @@ pub fn encode_state_packet(packet: &[u8], out: &mut Vec<u8>) -> Result<(), Encod
     out.push(frames::SNAPSHOT_TAG);
     prost::encode_length_delimiter(packet.len(), out).expect("writing to a vector cannot fail");
     out.extend_from_slice(packet);
+    if after > 0 {
+        prost::encoding::uint32::encode(frames::AFTER_TAG, &after, out);
+    }
     Ok(())
 }
 

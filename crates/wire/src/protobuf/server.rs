@@ -6,12 +6,10 @@ use crate::PROTOCOL_VERSION;
 use crate::code::{CloseReason, ErrorCode};
 use crate::error::{DecodeError, EncodeError};
 use crate::game::GameBody;
-use crate::ids::{
-    ClientTime, CommandSeq, ConnectionId, EntityId, InputSeq, PlayerId, RoomId, SchemaHash, SessionId, Tick,
-};
+use crate::ids::{ClientTime, CommandSeq, ConnectionId, InputSeq, PlayerId, RoomId, SchemaHash, SessionId, Tick};
 use crate::server::{
-    Ack, Cleared, Closing, CommandError, Correction, ErrorNotice, Event, InterestEnter, InterestLeave, Manifest, Pong,
-    Possession, ServerMessage, Welcome, WorldParameters,
+    Ack, Cleared, Closing, CommandError, Correction, ErrorNotice, Event, Manifest, Pong, Possession, ServerMessage,
+    Welcome, WorldParameters,
 };
 use crate::snapshot::Snapshot;
 use crate::token::Token;
@@ -20,7 +18,7 @@ impl ServerMessage {
     pub(super) fn to_proto(&self) -> Result<Server, EncodeError> {
         Ok(match self {
             ServerMessage::Welcome(welcome) => Server::Welcome(welcome_to_proto(welcome)),
-            ServerMessage::Snapshot(Snapshot::Packed(packet)) => Server::Snapshot(packet.clone()),
+            ServerMessage::Snapshot(Snapshot::Packed(packet)) => Server::Snapshot(packet.bytes.clone()),
             ServerMessage::Snapshot(Snapshot::Readable(_)) => return Err(EncodeError::NotPacked),
             ServerMessage::Event(event) => Server::Event(event_to_proto(event)?),
             ServerMessage::Possession(possession) => {
@@ -50,12 +48,6 @@ impl ServerMessage {
                 message: error.message.clone(),
                 fatal: error.fatal,
             }),
-            ServerMessage::InterestEnter(enter) => {
-                Server::InterestEnter(interest_to_proto(enter.tick, &enter.entities))
-            }
-            ServerMessage::InterestLeave(leave) => {
-                Server::InterestLeave(interest_to_proto(leave.tick, &leave.entities))
-            }
             ServerMessage::Manifest(manifest) => Server::Manifest(manifest_to_proto(manifest)),
             ServerMessage::Schema(schema) => Server::Schema(schema.clone()),
             ServerMessage::Cleared(cleared) => Server::Cleared(frames::Cleared { tick: cleared.tick.0 }),
@@ -72,7 +64,7 @@ impl ServerMessage {
     pub(super) fn from_proto(message: Server) -> Result<ServerMessage, DecodeError> {
         Ok(match message {
             Server::Welcome(welcome) => ServerMessage::Welcome(welcome_from_proto(welcome)?),
-            Server::Snapshot(packet) => ServerMessage::Snapshot(Snapshot::Packed(packet)),
+            Server::Snapshot(packet) => ServerMessage::Snapshot(Snapshot::Packed(packet.into())),
             Server::Event(event) => ServerMessage::Event(Event {
                 tick: Tick(event.tick),
                 sender: event.sender.map(PlayerId),
@@ -105,14 +97,6 @@ impl ServerMessage {
                 message: error.message,
                 fatal: error.fatal,
             }),
-            Server::InterestEnter(interest) => {
-                let (tick, entities) = interest_from_proto(&interest)?;
-                ServerMessage::InterestEnter(InterestEnter { tick, entities })
-            }
-            Server::InterestLeave(interest) => {
-                let (tick, entities) = interest_from_proto(&interest)?;
-                ServerMessage::InterestLeave(InterestLeave { tick, entities })
-            }
             Server::Manifest(manifest) => ServerMessage::Manifest(manifest_from_proto(manifest)),
             Server::Schema(schema) => ServerMessage::Schema(schema),
             Server::Cleared(cleared) => ServerMessage::Cleared(Cleared { tick: Tick(cleared.tick) }),
@@ -184,15 +168,6 @@ fn event_to_proto(event: &Event) -> Result<frames::Event, EncodeError> {
         payload: payload.clone(),
         sender: event.sender.map(|player| player.0),
     })
-}
-
-fn interest_to_proto(tick: Tick, entities: &[EntityId]) -> frames::Interest {
-    frames::Interest { tick: tick.0, entities: entities.iter().map(|entity| entity.to_bits()).collect() }
-}
-
-fn interest_from_proto(interest: &frames::Interest) -> Result<(Tick, Vec<EntityId>), DecodeError> {
-    let entities = interest.entities.iter().map(|bits| entity(*bits)).collect::<Result<_, _>>()?;
-    Ok((Tick(interest.tick), entities))
 }
 
 fn manifest_to_proto(manifest: &Manifest) -> frames::Manifest {

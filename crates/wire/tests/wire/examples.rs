@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use aether_wire::{
     Ack, Cleared, ClientMessage, ClientTime, CloseReason, Closing, CommandError, CommandSeq, ConnectionId, Correction,
     EntityFields, EntityId, ErrorCode, ErrorNotice, Event, FieldValues, Fragment, GameBody, GameMessage, Hello,
-    InputBytes, InputPayload, InputSeq, Inputs, InterestEnter, InterestLeave, JsonSnapshot, Manifest, MessageId,
-    MovementDelta, PacketSeq, Ping, PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession,
-    RoomId, RoomSelector, SchemaHash, ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, Tick,
-    Token, Vector2, ViewTick, Welcome, WorldParameters,
+    InputBytes, InputPayload, InputSeq, Inputs, JsonSnapshot, Manifest, MessageId, MovementDelta, PacketSeq, Ping,
+    PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession, RoomId, RoomSelector, SchemaHash,
+    ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, StatePacket, Tick, Token, Vector2,
+    ViewTick, Welcome, WorldParameters,
 };
 use serde_json::json;
 
@@ -105,7 +105,11 @@ pub fn server_examples() -> Vec<Example<ServerMessage>> {
     let entity = EntityId { slot: 7, generation: 1 };
     let mut examples = vec![
         ("welcome", ServerMessage::Welcome(welcome())),
-        ("snapshot", ServerMessage::Snapshot(Snapshot::Packed(vec![0xde, 0xad, 0xbe, 0xef]))),
+        ("snapshot", ServerMessage::Snapshot(Snapshot::Packed(vec![0xde, 0xad, 0xbe, 0xef].into()))),
+        (
+            "snapshot after events",
+            ServerMessage::Snapshot(Snapshot::Packed(StatePacket { bytes: vec![0xbe, 0xef], after: 300 })),
+        ),
         (
             "event",
             ServerMessage::Event(Event {
@@ -152,6 +156,7 @@ pub fn readable_server_examples() -> Vec<Example<ServerMessage>> {
                 mode: SnapshotMode::Delta,
                 local_ack_seq: InputSeq(42),
                 features: BTreeMap::from([("movement".to_owned(), vec![movement])]),
+                entered: vec![EntityId { slot: 7, generation: 1 }],
                 removed: vec![EntityId { slot: 300, generation: 0 }],
             })),
         ),
@@ -224,14 +229,7 @@ fn reply_examples() -> Vec<Example<ServerMessage>> {
 }
 
 fn news_examples() -> Vec<Example<ServerMessage>> {
-    let entity = EntityId { slot: 7, generation: 1 };
-    let other = EntityId { slot: 300, generation: 0 };
     vec![
-        (
-            "interest_enter",
-            ServerMessage::InterestEnter(InterestEnter { tick: Tick(1_004), entities: vec![entity, other] }),
-        ),
-        ("interest_leave", ServerMessage::InterestLeave(InterestLeave { tick: Tick(1_005), entities: vec![other] })),
         ("manifest", ServerMessage::Manifest(manifest())),
         ("schema", ServerMessage::Schema(vec![5, 4, 3, 2, 1])),
         ("cleared", ServerMessage::Cleared(Cleared { tick: Tick(1_006) })),

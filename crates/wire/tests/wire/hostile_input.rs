@@ -25,7 +25,10 @@ fn a_frame_truncated_at_any_byte_is_rejected_or_shorter_but_never_panics() {
         message.encode(&mut bytes).unwrap();
         message.encode_json(&mut json).unwrap();
         for length in 0..bytes.len() {
-            assert!(ServerMessage::decode(&bytes[..length]).is_err(), "{title} cut at {length}");
+            let read = ServerMessage::decode(&bytes[..length]);
+            // Without the number after it, a state packet is still whole.
+            let is_shorter = title == "snapshot after events" && length == 4;
+            assert_eq!(read.is_ok(), is_shorter, "{title} cut at {length}");
         }
         for length in 0..json.len() {
             assert!(ServerMessage::decode_json(&json[..length]).is_err(), "{title} at {length}");
@@ -107,7 +110,7 @@ fn another_version_gets_the_required_one() {
 
 #[test]
 fn unknown_messages_are_rejected() {
-    for bytes in [&[][..], &[0x82, 0x01, 0x00], &[0x98, 0x06, 0x01]] {
+    for bytes in [&[][..], &[0x8a, 0x01, 0x00], &[0x98, 0x06, 0x01]] {
         assert_eq!(ClientMessage::decode(bytes), Err(DecodeError::UnknownMessage), "{bytes:02x?}");
         assert_eq!(ServerMessage::decode(bytes), Err(DecodeError::UnknownMessage), "{bytes:02x?}");
     }

@@ -55,7 +55,8 @@ fn the_file_reads_the_values_that_were_written() {
 fn the_names_of_the_messages_are_those_of_the_file() {
     let pool = pool();
     let names = |frame: &str| -> Vec<String> {
-        let mut fields: Vec<_> = descriptor(&pool, frame).fields().collect();
+        let mut fields: Vec<_> =
+            descriptor(&pool, frame).fields().filter(|field| field.containing_oneof().is_some()).collect();
         fields.sort_by_key(|field| field.number());
         fields.iter().map(|field| field.name().to_owned()).collect()
     };

@@ -1,17 +1,17 @@
 //! Messages with any content survive a round trip.
 
 use aether_wire::limits::{
-    CLIENT_TIME_US_MAX, CONNECTION_ID_MAX, ENTITIES_PER_MESSAGE_MAX, FRAGMENT_BYTES_MAX, FRAGMENTS_PER_MESSAGE_MAX,
-    INPUT_BYTES_MAX, INPUTS_PER_MESSAGE_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, NUMBER_SIZE_MAX, ROOM_CODE_BYTES_MAX,
-    ROOM_ID_BYTES_MAX, STATE_PACKET_BYTES_MAX, TEXT_BYTES_MAX, VERSION_BYTES_MAX,
+    CLIENT_TIME_US_MAX, CONNECTION_ID_MAX, FRAGMENT_BYTES_MAX, FRAGMENTS_PER_MESSAGE_MAX, INPUT_BYTES_MAX,
+    INPUTS_PER_MESSAGE_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, NUMBER_SIZE_MAX, ROOM_CODE_BYTES_MAX, ROOM_ID_BYTES_MAX,
+    STATE_PACKET_BYTES_MAX, TEXT_BYTES_MAX, VERSION_BYTES_MAX,
 };
 use aether_wire::{
     Ack, Cleared, ClientMessage, ClientTime, CloseReason, Closing, CommandError, CommandSeq, ConnectionId, Correction,
     EntityFields, EntityId, ErrorCode, ErrorNotice, Event, FieldValues, Fragment, GameBody, GameMessage, Hello,
-    InputBytes, InputPayload, InputSeq, Inputs, InterestEnter, InterestLeave, JsonSnapshot, Manifest, MessageId,
-    MovementDelta, PacketSeq, Ping, PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession,
-    RoomId, RoomSelector, SchemaHash, ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, Tick,
-    Token, Vector2, ViewTick, Welcome, WorldParameters,
+    InputBytes, InputPayload, InputSeq, Inputs, JsonSnapshot, Manifest, MessageId, MovementDelta, PacketSeq, Ping,
+    PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession, RoomId, RoomSelector, SchemaHash,
+    ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, StatePacket, Tick, Token, Vector2,
+    ViewTick, Welcome, WorldParameters,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -106,7 +106,6 @@ fn server_message(
     snapshot: impl Strategy<Value = Snapshot> + 'static,
     body: impl Strategy<Value = GameBody> + 'static,
 ) -> impl Strategy<Value = ServerMessage> {
-    let interest = || (tick(), vec(entity(), 0..ENTITIES_PER_MESSAGE_MAX));
     prop_oneof![
         welcome().prop_map(ServerMessage::Welcome),
         snapshot.prop_map(ServerMessage::Snapshot),
@@ -126,8 +125,6 @@ fn server_message(
         }),
         (error_code(), text(TEXT_BYTES_MAX), any::<bool>())
             .prop_map(|(code, message, fatal)| { ServerMessage::Error(ErrorNotice { code, message, fatal }) }),
-        interest().prop_map(|(tick, entities)| { ServerMessage::InterestEnter(InterestEnter { tick, entities }) }),
-        interest().prop_map(|(tick, entities)| { ServerMessage::InterestLeave(InterestLeave { tick, entities }) }),
         manifest().prop_map(ServerMessage::Manifest),
         bytes(5_000).prop_map(ServerMessage::Schema),
         tick().prop_map(|tick| ServerMessage::Cleared(Cleared { tick })),
@@ -229,16 +226,18 @@ fn closing() -> impl Strategy<Value = Closing> {
 }
 
 fn packet() -> impl Strategy<Value = Snapshot> {
-    bytes(STATE_PACKET_BYTES_MAX).prop_map(Snapshot::Packed)
+    (bytes(STATE_PACKET_BYTES_MAX), any::<u32>())
+        .prop_map(|(bytes, after)| Snapshot::Packed(StatePacket { bytes, after }))
 }
 
 fn readable() -> impl Strategy<Value = Snapshot> {
     let mode = prop_oneof![Just(SnapshotMode::Full), Just(SnapshotMode::Delta)];
     let row = (entity(), fields()).prop_map(|(id, fields)| EntityFields { id, fields });
     let features = btree_map("[a-z]{1,8}", vec(row, 0..5), 0..4);
-    (tick(), mode, any::<u32>(), features, vec(entity(), 0..20)).prop_map(|(tick, mode, seq, features, removed)| {
+    let ids = || vec(entity(), 0..20);
+    (tick(), mode, any::<u32>(), features, ids(), ids()).prop_map(|(tick, mode, seq, features, entered, removed)| {
         let local_ack_seq = InputSeq(seq);
-        Snapshot::Readable(JsonSnapshot { tick, mode, local_ack_seq, features, removed })
+        Snapshot::Readable(JsonSnapshot { tick, mode, local_ack_seq, features, entered, removed })
     })
 }
 

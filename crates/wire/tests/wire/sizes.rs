@@ -2,11 +2,12 @@
 
 use aether_wire::limits::{
     CLIENT_FRAGMENT_BYTES, CLIENT_FRAME_BYTES_DEFAULT, DATAGRAM_BYTES_MAX, FRAGMENT_BYTES_MAX,
-    FRAGMENTS_PER_MESSAGE_MAX, INPUT_BYTES_MAX, INPUTS_PER_MESSAGE_MAX, STATE_FRAME_BYTES, STATE_PACKET_BYTES_MAX,
+    FRAGMENTS_PER_MESSAGE_MAX, INPUT_BYTES_MAX, INPUTS_PER_MESSAGE_MAX, STATE_AFTER_BYTES_MAX, STATE_FRAME_BYTES,
+    STATE_PACKET_BYTES_MAX,
 };
 use aether_wire::{
     ClientMessage, ClientTime, EntityId, Fragment, InputBytes, InputPayload, InputSeq, Inputs, MessageId,
-    MovementDelta, PacketSeq, ServerMessage, Snapshot, StateAck, Tick, ViewTick, encode_state_packet,
+    MovementDelta, PacketSeq, ServerMessage, Snapshot, StateAck, StatePacket, Tick, ViewTick, encode_state_packet,
 };
 
 /// Sequence number after nine hours at 60 Hz.
@@ -54,21 +55,26 @@ fn the_longest_inputs_fit_the_default_client_frame() {
 fn the_longest_state_packet_fits_a_datagram() {
     let packet = vec![7; STATE_PACKET_BYTES_MAX];
     let mut frame = Vec::new();
-    encode_state_packet(&packet, &mut frame).unwrap();
+    encode_state_packet(&packet, 0, &mut frame).unwrap();
     assert_eq!(frame.len(), STATE_PACKET_BYTES_MAX + STATE_FRAME_BYTES);
+    frame.clear();
+    encode_state_packet(&packet, u32::MAX, &mut frame).unwrap();
+    assert_eq!(frame.len(), STATE_PACKET_BYTES_MAX + STATE_FRAME_BYTES + STATE_AFTER_BYTES_MAX);
     assert!(frame.len() <= DATAGRAM_BYTES_MAX);
-    assert!(encode_state_packet(&[packet, vec![7]].concat(), &mut frame).is_err());
+    assert!(encode_state_packet(&[packet, vec![7]].concat(), 0, &mut frame).is_err());
 }
 
 #[test]
 fn a_state_packet_from_a_shared_buffer_is_the_same_frame() {
     for length in [0, 1, 127, 128, STATE_PACKET_BYTES_MAX] {
-        let packet = vec![3; length];
-        let mut direct = vec![9];
-        encode_state_packet(&packet, &mut direct).unwrap();
-        let mut message = vec![9];
-        ServerMessage::Snapshot(Snapshot::Packed(packet)).encode(&mut message).unwrap();
-        assert_eq!(direct, message);
+        for after in [0, 1, 300, u32::MAX] {
+            let bytes = vec![3; length];
+            let mut direct = vec![9];
+            encode_state_packet(&bytes, after, &mut direct).unwrap();
+            let mut message = vec![9];
+            ServerMessage::Snapshot(Snapshot::Packed(StatePacket { bytes, after })).encode(&mut message).unwrap();
+            assert_eq!(direct, message);
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Rules of the sandbox: pure and deterministic, the same on the server and in a client that predicts.
 
+mod turning;
+
 use aether::prelude::*;
+pub use turning::{TURNING_TICKS, turning_hash, turning_hashes};
 
 /// Acceleration of a thrusting ship, in units per second squared.
 pub const THRUST: f32 = 60.0;
@@ -80,6 +83,13 @@ pub struct Thing {
     /// Angular velocity in radians a second. Not replicated, because clients see the rotation.
     #[replicate(skip)]
     pub spin: f32,
+}
+
+impl Thing {
+    /// Turns it for `seconds`.
+    pub fn turn(&mut self, seconds: f32) {
+        self.rotation += self.spin * seconds;
+    }
 }
 
 /// A shot.

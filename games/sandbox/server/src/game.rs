@@ -99,7 +99,7 @@ impl Game for Sandbox {
         self.shoot(room);
         self.hit(room);
         let seconds = room.seconds_per_tick();
-        room.world.each_mut(|_, thing: &mut Thing| thing.rotation += thing.spin * seconds);
+        room.world.each_mut(|_, thing: &mut Thing| thing.turn(seconds));
         self.update_scoreboard(room);
     }
 

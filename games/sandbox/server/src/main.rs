@@ -16,6 +16,7 @@ Runs the sandbox without a network.
   run     [--players N] [--seconds S] [--seed N]      runs a room with N scripted players; prints a line a second
   record  FILE [--players N] [--ticks N] [--seed N]   runs at full speed and writes a recording
   replay  FILE [--to-tick T]                          replays a recording, checks every tick's hash and prints the last
+  golden  FILE                                        writes the hash of each tick of a fixed run, which tests compare
 
 Without --seconds, `run` continues until it is interrupted.";
 
@@ -64,6 +65,7 @@ fn command() -> Result<(), Box<dyn Error>> {
         Some("run") | None => run(&options),
         Some("record") => record(&options),
         Some("replay") => replay(&options),
+        Some("golden") => golden(&options),
         Some(other) => Err(format!("unknown command `{other}`; try --help").into()),
     }
 }
@@ -93,6 +95,13 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
             timer.print(&room, pilots.take_bytes());
         }
     }
+    Ok(())
+}
+
+fn golden(options: &Options) -> Result<(), Box<dyn Error>> {
+    let file = options.file.as_ref().ok_or("golden needs an output file: golden FILE")?;
+    std::fs::write(file, aether_sandbox_rules::turning_hashes())?;
+    println!("wrote {} hashes to {}", aether_sandbox_rules::TURNING_TICKS, file.display());
     Ok(())
 }
 

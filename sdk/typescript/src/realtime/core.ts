@@ -83,7 +83,7 @@ export interface Manifest {
 export type RoomEvent =
   /** The player has joined the room; with `isResumed`, as the same player as before. */
   | { readonly kind: "joined"; readonly welcome: Welcome; readonly isResumed: boolean }
-  /** State has arrived; `entered` and `left` list entities that came into view or left it. */
+  /** State has arrived; `entered` and `left` list entities that came into view or left it, after their own events. */
   | {
       readonly kind: "snapshot";
       readonly tick: number;
@@ -91,6 +91,13 @@ export type RoomEvent =
       readonly entered: readonly number[];
       readonly left: readonly number[];
     }
+  /**
+   * An entity entered the view: it was spawned in sight, or came into sight. After `joined` the view is empty, and
+   * everything in sight enters again.
+   */
+  | { readonly kind: "enter"; readonly tick: number; readonly entity: number }
+  /** An entity left the view: it was despawned, or is out of sight. The server does not tell which. */
+  | { readonly kind: "leave"; readonly tick: number; readonly entity: number }
   /** The game sent an event: with fields by name, or as bytes in a relay room and where the schema does not know it. */
   | {
       readonly kind: "event";
@@ -145,6 +152,10 @@ export interface CoreStatistics {
   /** Smoothed round trip, without the time the server held pings; undefined before the first pong. */
   readonly roundTripMs: number | undefined;
   readonly jitterMs: number | undefined;
+  /** Server's time (its tick divided by its rate) minus the time of `time.nowMs()`; undefined before the first state and pong. */
+  readonly clockOffsetMs: number | undefined;
+  /** Share of the last 64 state packets that have not arrived, from 0 to 1; 0 over WebSocket, where nothing is lost. */
+  readonly loss: number;
   /** Number of the newest input on this connection, and of the newest that the server has applied. */
   readonly inputSeq: number;
   readonly inputAck: number;
@@ -166,6 +177,8 @@ export interface CoreStatistics {
   readonly packetsReceived: number;
   readonly packetsLate: number;
   readonly packetsMissing: number;
+  /** State packets that waited for events of their tick. */
+  readonly packetsHeld: number;
 }
 
 /** Sends one message; a reliable one in order and without loss. */

@@ -9,8 +9,8 @@ interface Kinded {
 /** Event type of a kind. */
 export type OfKind<Event extends Kinded, Kind extends Event["kind"]> = Extract<Event, { readonly kind: Kind }>;
 
-/** Number of events that are queued for a loop. A slower loop loses the oldest. */
-const WAITING_MAX = 1_024;
+/** Number of events that are queued for a loop. A slower loop loses the oldest. All entities may leave and others enter at once. */
+const WAITING_MAX = 32_768;
 
 export class Emitter<Event extends Kinded> {
   private readonly listeners = new Map<string, Set<(event: Event) => void>>();

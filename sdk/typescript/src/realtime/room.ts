@@ -9,7 +9,8 @@ import { Emitter, type OfKind, type Stream } from "./events.ts";
 import { Liveness } from "./liveness.ts";
 import { DEFAULT_SETTINGS, type Settings, type Surroundings } from "./rules.ts";
 import type { TransportChooser, TransportPreference } from "./transport/chooser.ts";
-import { type Conditions, Network, checkedConditions } from "./transport/conditions.ts";
+import { type Conditions, checkedConditions } from "./transport/conditioner.ts";
+import { Network } from "./transport/conditions.ts";
 import type { Transport, TransportEnd, TransportEvents, TransportKind } from "./transport/transport.ts";
 
 /** Parts that a room is built from. */

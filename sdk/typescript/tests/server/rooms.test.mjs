@@ -86,6 +86,30 @@ both("another player's ship is seen moving", async () => {
   await until("the ship that left is gone", () => other.entity("movement", id) === undefined);
 });
 
+both("entities enter and leave the view one by one", async () => {
+  const room = await join();
+  const inView = new Set();
+  const mistakes = [];
+  let isEmpty = false;
+  // Everything enters again after a join.
+  room.on("joined", () => void (isEmpty = true));
+  room.reconnect();
+  room.on("enter", ({ entity }) => inView.has(entity) ? mistakes.push(`${entity} entered twice`) : inView.add(entity));
+  room.on("leave", ({ entity }) => inView.delete(entity) || mistakes.push(`${entity} left without having entered`));
+  room.on("snapshot", ({ entered, left }) => {
+    if (!entered.every((entity) => inView.has(entity))) mistakes.push("a snapshot came before its entities");
+    if (left.some((entity) => inView.has(entity))) mistakes.push("a snapshot came before the leaving of its entities");
+  });
+  await until("the room is joined again", () => isEmpty);
+  await playing(room);
+  await until("the own ship enters", () => inView.has(room.ownEntity));
+  room.setInput({ ...RESTING, fire: true });
+  const seen = await until("a shot enters", () => [...room.entities("projectile")].find(({ id }) => inView.has(id)));
+  room.setInput(RESTING);
+  await until("it leaves", () => !inView.has(seen.id));
+  assert.deepEqual(mistakes, []);
+});
+
 both("a cut connection resumes with the same ship", async () => {
   const wire = await wired();
   const room = await join("sandbox", { url: wire.url });

@@ -53,6 +53,12 @@ test("entities enter, change and leave", async () => {
   assert.equal(room.entity("movement", 8), undefined);
   const seen = network.events.filter((event) => event.kind === "snapshot");
   assert.deepEqual(seen.map(({ entered, left }) => [entered, left]), [[[7, 8], []], [[], [8]]]);
+  const changes = network.events.filter((event) => event.kind === "enter" || event.kind === "leave");
+  assert.deepEqual(changes, [
+    { kind: "enter", tick: 2, entity: 7 },
+    { kind: "enter", tick: 2, entity: 8 },
+    { kind: "leave", tick: 4, entity: 8 },
+  ]);
   network.peer.say("snapshot", snapshot(3, [{ id: 7, position: [0, 0] }]));
   assert.deepEqual(room.own("movement").fields.position, [2, 2], "an overtaken snapshot is ignored");
   assert.equal(room.statistics.inputAck, 3);
@@ -397,14 +403,39 @@ test("leaving during a connection attempt ends the room", async () => {
   assert.equal(network.time.waiting, 0);
 });
 
+test("entities leave when the world is cleared", async () => {
+  const network = new Network();
+  await network.joined();
+  network.peer.say("snapshot", snapshot(2, [{ id: 7, position: [1, 2] }], { mode: "full" }));
+  network.peer.say("cleared", { tick: 3 });
+  network.peer.say("snapshot", snapshot(4, [{ id: 9, position: [1, 2] }], { removed: [7] }));
+  const changes = network.events.flatMap(({ kind, entity }) => (kind === "enter" || kind === "leave" ? [[kind, entity]] : []));
+  assert.deepEqual(changes, [["enter", 7], ["leave", 7], ["enter", 9]]);
+});
+
+test("round trip, jitter, clock offset and loss are measured", async () => {
+  const network = new Network();
+  const room = await network.joined();
+  const { clockOffsetMs, loss } = room.statistics;
+  assert.deepEqual([clockOffsetMs, loss], [undefined, 0]);
+  await network.time.pass(1_000);
+  const { clientTime } = network.peer.of("ping").at(-1);
+  const nowMs = network.time.nowMs();
+  network.peer.say("snapshot", snapshot(400, [], { mode: "full" }));
+  network.peer.say("pong", { tick: 0, serverTick: 400, holdUs: 0 }, { clientTime });
+  const { roundTripMs } = room.statistics;
+  // 40 ticks a second: tick 400 is at ten seconds of the room.
+  assert.ok(Math.abs(room.statistics.clockOffsetMs - (10_000 + roundTripMs / 2 - nowMs)) < 1);
+});
+
 test("async iterators get events in order, bounded", async () => {
   const network = new Network();
   const room = await network.joined();
   const ticks = room.events("snapshot");
   const slow = room.events();
-  for (let tick = 1; tick <= 2_000; tick += 1) network.peer.say("snapshot", snapshot(tick, []));
-  assert.equal(slow.dropped, 2_000 - 1_024);
-  assert.equal((await ticks.next()).value.tick, 2_000 - 1_024 + 1);
+  for (let tick = 1; tick <= 33_000; tick += 1) network.peer.say("snapshot", snapshot(tick, []));
+  assert.equal(slow.dropped, 33_000 - 32_768);
+  assert.equal((await ticks.next()).value.tick, 33_000 - 32_768 + 1);
   await ticks.return();
   const seen = [];
   const loop = (async () => {

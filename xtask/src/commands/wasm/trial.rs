@@ -14,6 +14,9 @@ const GAMES: &[&str] = &["arena", "outpost"];
 /// The script that runs one in Node.
 const SCRIPT: &str = "games/outpost/trial.mjs";
 
+/// The script that compares the sandbox's golden run, tick by tick.
+const TURNING_SCRIPT: &str = "games/sandbox/turning.mjs";
+
 /// Values that the tests of the rules use as well.
 const SEED: &str = "20260101";
 const TICKS: &str = "10000";
@@ -27,23 +30,25 @@ pub fn run_all(project: &Project, toolchain: Toolchain) -> Outcome {
     for game in GAMES {
         build.args(["--package", &format!("aether-{game}-rules"), "--example", &format!("{game}-trial")]);
     }
+    build.args(["--package", "aether-sandbox-rules", "--example", "sandbox-turning"]);
     process::compile(&mut build)?;
     let examples = toolchain.folder(project).join(TARGET).join(PROFILE).join("examples");
     for game in GAMES {
-        let module = built(&examples, game)?;
+        let module = built(&examples, game, "trial")?;
         let hash = pinned(&project.root, game)?;
         let mut node = Command::new("node");
         node.current_dir(&project.root).arg(SCRIPT).arg(module);
         process::run(node.args([&format!("{game}_trial"), SEED, TICKS, &hash]))?;
     }
-    Ok(())
+    let module = built(&examples, "sandbox", "turning")?;
+    process::run(Command::new("node").current_dir(&project.root).arg(TURNING_SCRIPT).arg(module))
 }
 
 /// Cargo writes a library of an example by either name, depending on its version.
-fn built(examples: &Path, game: &str) -> Result<std::path::PathBuf, Failure> {
-    let names = [format!("{game}_trial.wasm"), format!("{game}-trial.wasm")];
+fn built(examples: &Path, game: &str, kind: &str) -> Result<std::path::PathBuf, Failure> {
+    let names = [format!("{game}_{kind}.wasm"), format!("{game}-{kind}.wasm")];
     let found = names.iter().map(|name| examples.join(name)).find(|path| path.is_file());
-    found.ok_or_else(|| Failure::new(format!("the trial of {game} is not in {}", examples.display())))
+    found.ok_or_else(|| Failure::new(format!("the {kind} of {game} is not in {}", examples.display())))
 }
 
 /// Returns the hash that the native test expects, as sixteen digits.

@@ -18,6 +18,7 @@ pub struct JsonTranslator {
     mirror: Mirror,
     /// Entities that have changed since the last snapshot.
     changed: Vec<EntityId>,
+    entered: Vec<EntityId>,
     removed: Vec<EntityId>,
     mode: SnapshotMode,
 }
@@ -34,6 +35,7 @@ impl JsonTranslator {
             schema: Arc::clone(schema),
             mirror: Mirror::builder().described(schema).build(DeliveryOrder::Ordered, seconds_per_tick),
             changed: Vec::new(),
+            entered: Vec::new(),
             removed: Vec::new(),
             mode: SnapshotMode::Full,
         }
@@ -44,6 +46,7 @@ impl JsonTranslator {
         let applied = self.mirror.apply(packet)?;
         self.changed.extend_from_slice(self.mirror.entered());
         self.changed.extend_from_slice(self.mirror.updated());
+        self.entered.extend_from_slice(self.mirror.entered());
         self.removed.extend_from_slice(self.mirror.left());
         Ok(applied.last.then(|| self.snapshot()))
     }
@@ -67,6 +70,7 @@ impl JsonTranslator {
             mode: std::mem::replace(&mut self.mode, SnapshotMode::Delta),
             local_ack_seq: self.mirror.input_ack(),
             features,
+            entered: std::mem::take(&mut self.entered),
             removed: std::mem::take(&mut self.removed),
         }
     }

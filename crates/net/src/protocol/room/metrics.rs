@@ -92,12 +92,10 @@ pub(super) fn server_message_index(message: &ServerMessage) -> usize {
         ServerMessage::Ack(_) => 5,
         ServerMessage::Pong(_) => 6,
         ServerMessage::Error(_) => 7,
-        ServerMessage::InterestEnter(_) => 8,
-        ServerMessage::InterestLeave(_) => 9,
-        ServerMessage::Manifest(_) => 10,
-        ServerMessage::Schema(_) => 11,
-        ServerMessage::Cleared(_) => 12,
-        ServerMessage::Closing(_) => 13,
-        ServerMessage::Fragment(_) => 14,
+        ServerMessage::Manifest(_) => 8,
+        ServerMessage::Schema(_) => 9,
+        ServerMessage::Cleared(_) => 10,
+        ServerMessage::Closing(_) => 11,
+        ServerMessage::Fragment(_) => 12,
     }
 }

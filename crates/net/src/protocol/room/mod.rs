@@ -198,11 +198,12 @@ impl Protocol for RoomProtocol<'_> {
             Stage::Handshake(handshake) => &mut handshake.answers,
             Stage::Joined(joined) => &mut joined.answers,
         };
-        let has_answers = !answers.is_empty();
+        let mut has_pong = false;
         for (path, answer) in answers.drain(..) {
+            has_pong |= matches!(answer, ServerMessage::Pong(_));
             write(metrics, out, path, &answer);
         }
-        has_answers
+        has_pong
     }
 
     fn has_output(&self) -> bool {

@@ -7,6 +7,7 @@ use crate::gateway::Gateway;
 use crate::relay::{Batch, RelayMember};
 use crate::transport::Transport;
 use aether_engine::ConnectionEndpoint;
+use aether_replication::DeliveryOrder;
 use aether_wire::{CloseReason, DeliveryPath, Encoding, PlayerId, ServerMessage, Snapshot, encode_state_packet};
 use std::time::Duration;
 use tracing::debug;
@@ -17,6 +18,9 @@ const TURN_MESSAGES_MAX: usize = 64;
 /// Backlog in bytes from which a relay member gets no more batches in a turn.
 const TURN_BYTES_MAX: usize = 32_768;
 
+/// Time after a tick message during which state packets tell the client to wait for it. It is longer than clients wait.
+const OVERTAKING_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// Takes the output of a room and queues it on the connection.
 pub(crate) struct RoomOutputWriter<'a> {
     gateway: &'a Gateway,
@@ -24,6 +28,8 @@ pub(crate) struct RoomOutputWriter<'a> {
     hello_at: Option<Duration>,
     /// Translator for a JSON client.
     translator: Option<Box<JsonTranslator>>,
+    /// Number of tick messages on this connection, and the time of the last one.
+    tick_messages: (u32, Duration),
 }
 
 impl<'a> RoomOutputWriter<'a> {
@@ -32,7 +38,7 @@ impl<'a> RoomOutputWriter<'a> {
         hello_at: Duration,
         translator: Option<Box<JsonTranslator>>,
     ) -> RoomOutputWriter<'a> {
-        RoomOutputWriter { gateway, hello_at: Some(hello_at), translator }
+        RoomOutputWriter { gateway, hello_at: Some(hello_at), translator, tick_messages: (0, Duration::ZERO) }
     }
 
     pub fn translator(&self) -> Option<&JsonTranslator> {
@@ -77,7 +83,9 @@ impl<'a> RoomOutputWriter<'a> {
                     self.write(out, DeliveryPath::Unreliable, &message);
                 }
                 _ => {
-                    self.write(out, DeliveryPath::Reliable, &message);
+                    if self.write(out, DeliveryPath::Reliable, &message) && message.is_tick_message() {
+                        self.tick_messages = (self.tick_messages.0.wrapping_add(1), self.gateway.now());
+                    }
                 }
             }
         }
@@ -91,10 +99,12 @@ impl<'a> RoomOutputWriter<'a> {
         endpoint: &ConnectionEndpoint,
         out: &mut OutgoingMessages<'_, T>,
     ) -> Option<ConnectionEnd> {
+        let after = self.messages_before_state(out.order());
         while let Some(packet) = endpoint.next_state() {
             match &mut self.translator {
                 None => {
-                    if out.write(DeliveryPath::Unreliable, |scratch| encode_state_packet(&packet, scratch)).is_ok() {
+                    let encode = |scratch: &mut Vec<u8>| encode_state_packet(&packet, after, scratch);
+                    if out.write(DeliveryPath::Unreliable, encode).is_ok() {
                         self.metrics().packets_out[SNAPSHOT].inc();
                     }
                 }
@@ -116,6 +126,13 @@ impl<'a> RoomOutputWriter<'a> {
             endpoint.recycle(packet);
         }
         None
+    }
+
+    /// Number of tick messages that the client has to receive before the state, or zero if it need not wait.
+    fn messages_before_state(&self, order: DeliveryOrder) -> u32 {
+        let (count, last_at) = self.tick_messages;
+        let is_recent = self.gateway.now().saturating_sub(last_at) < OVERTAKING_TIME_MAX;
+        if order == DeliveryOrder::Unordered && is_recent { count } else { 0 }
     }
 
     /// Queues output of a relay. Returns the end of the connection, if the relay closed it and all output is queued.

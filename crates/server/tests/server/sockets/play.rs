@@ -12,7 +12,7 @@ use aether_wire::{
     StateAck, Tick, ViewTick,
 };
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -269,6 +269,25 @@ async fn the_manifest_has_more_for_players_with_the_inspect_permission() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_pong_dispatch_time_is_that_of_pongs_alone() {
+    let server = TestServer::start(|_| {}).await;
+    let dispatched = || server.metric("aether_pong_dispatch_seconds_count", &[]);
+    let hello = server.hello_as(Role::Developer, "workshop");
+    let mut player = server.join(TransportKind::WebSocket, PROTOBUF, &hello).await;
+    for _ in 0..5 {
+        player.send(ClientMessage::ManifestRequest).await;
+        player.wait("a manifest", |message| matches!(message, ServerMessage::Manifest(_)).then_some(())).await;
+    }
+    assert_eq!(dispatched(), 0.0, "a welcome and manifests are no pongs");
+    for number in 1..=5_u32 {
+        player.send(ClientMessage::Ping(Ping { client_time: ClientTime(number.into()), tick: Tick(1) })).await;
+        player.wait("a pong", |message| matches!(message, ServerMessage::Pong(_)).then_some(())).await;
+    }
+    until("all pongs are counted", || dispatched() == 5.0).await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pong_has_the_time_of_the_ping_and_the_tick_of_the_server() {
     let server = TestServer::start(|_| {}).await;
     for (transport, encoding) in TRANSPORTS.into_iter().flat_map(|transport| [(transport, JSON), (transport, PROTOBUF)])
@@ -364,6 +383,40 @@ fn apply(positions: &mut PositionsById, snapshot: &JsonSnapshot) {
         let position = serde_json::from_value(entity.fields.0["position"].clone()).expect("a position is two numbers");
         positions.insert(entity.id, position);
     }
+}
+
+/// Follows the entities in view by their ids in snapshots, until a condition holds.
+async fn show(player: &mut TestPlayer, in_view: &mut BTreeSet<EntityId>, until: impl Fn(&BTreeSet<EntityId>) -> bool) {
+    while !until(in_view) {
+        let snapshot = snapshot(player).await;
+        for id in &snapshot.removed {
+            assert!(in_view.remove(id), "{id:?} leaves without having entered");
+        }
+        for id in &snapshot.entered {
+            assert!(in_view.insert(*id), "{id:?} enters twice");
+        }
+        for entity in snapshot.features.values().flatten() {
+            assert!(in_view.contains(&entity.id), "{:?} has state without having entered", entity.id);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_snapshots_name_the_entities_that_enter_and_leave() {
+    let server = TestServer::start(|_| {}).await;
+    for transport in TRANSPORTS {
+        let mut watcher = server.join(transport, JSON, &server.hello("workshop")).await;
+        let own = watcher.possession().await;
+        let mut in_view = BTreeSet::new();
+        show(&mut watcher, &mut in_view, |in_view| in_view.contains(&own)).await;
+        let mut player = server.join(transport, JSON, &server.hello("workshop")).await;
+        let other = player.possession().await;
+        show(&mut watcher, &mut in_view, |in_view| in_view.contains(&other)).await;
+        player.send(ClientMessage::Leave).await;
+        show(&mut watcher, &mut in_view, |in_view| !in_view.contains(&other)).await;
+        assert!(in_view.contains(&own));
+    }
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

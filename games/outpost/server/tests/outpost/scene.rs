@@ -151,7 +151,7 @@ impl Walker {
         }
         while let Some(packet) = self.endpoint.next_state() {
             let mut frame = Vec::new();
-            encode_state_packet(&packet, &mut frame).expect("a packet fits its frame");
+            encode_state_packet(&packet, 0, &mut frame).expect("a packet fits its frame");
             self.endpoint.recycle(packet);
             let bytes = frame.len();
             self.down[1].push(now, frame, bytes);

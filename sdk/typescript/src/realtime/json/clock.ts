@@ -31,6 +31,11 @@ export class Clock {
     }
   }
 
+  /** Returns the server's time minus the local one; undefined before the first state. Arriving state is half a round trip old. */
+  offsetMs(roundTripMs: number): number | undefined {
+    return this.originMs === undefined ? undefined : roundTripMs / 2 - this.originMs;
+  }
+
   /** Returns the tick to show now, with its fraction; 0 before the first state. */
   shownTick(nowMs: number): number {
     if (this.originMs === undefined) return 0;

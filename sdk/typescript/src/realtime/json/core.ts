@@ -54,13 +54,15 @@ const NO_PREDICTION = {
   leadTicks: 0,
   packetsLate: 0,
   packetsMissing: 0,
+  packetsHeld: 0,
+  loss: 0,
 };
 
 /** Empty world before the join. */
 const NOTHING: Surroundings = { entities: () => [], version: () => 0 };
 
-/** Maximum number of queued events. The oldest are dropped beyond it. */
-const EVENTS_MAX = 1_024;
+/** Maximum number of queued events. The oldest are dropped beyond it. All entities may leave and others enter at once. */
+const EVENTS_MAX = 2 * ENTITIES_MAX;
 
 export class JsonCore implements Core {
   readonly encoding = "json";
@@ -108,7 +110,8 @@ export class JsonCore implements Core {
     const { inputAck, faults, packetsReceived } = this;
     const inputSeq = this.inputs?.seq ?? 0;
     const interpolationDelayMs = this.world?.clock.delayMs ?? 0;
-    return { ...NO_PREDICTION, roundTripMs, jitterMs, inputSeq, inputAck, pendingInputs: Math.max(0, inputSeq - inputAck), faults, packetsReceived, interpolationDelayMs };
+    const clockOffsetMs = roundTripMs === undefined ? undefined : this.world?.clock.offsetMs(roundTripMs);
+    return { ...NO_PREDICTION, roundTripMs, jitterMs, clockOffsetMs, inputSeq, inputAck, pendingInputs: Math.max(0, inputSeq - inputAck), faults, packetsReceived, interpolationDelayMs };
   }
 
   get surroundings(): Surroundings {
@@ -243,7 +246,7 @@ export class JsonCore implements Core {
       case "manifest":
         return this.happened({ kind: "manifest", manifest: message.payload });
       case "cleared":
-        this.world?.forget();
+        for (const entity of this.world?.forget() ?? []) this.happened({ kind: "leave", tick: message.payload.tick, entity });
         return this.happened({ kind: "cleared", tick: message.payload.tick });
       default:
         return;
@@ -279,6 +282,9 @@ export class JsonCore implements Core {
     if (changes === undefined) return;
     this.packetsReceived += 1;
     this.inputAck = snapshot.localAckSeq;
+    const { tick } = snapshot;
+    for (const entity of changes.left) this.happened({ kind: "leave", tick, entity });
+    for (const entity of changes.entered) this.happened({ kind: "enter", tick, entity });
     this.happened({ kind: "snapshot", tick: snapshot.tick, inputAck: snapshot.localAckSeq, ...changes });
     if ((this.world?.size ?? 0) <= ENTITIES_MAX) return;
     this.joinState.finish({ reason: "too_many_entities", text: `The server sent more than ${ENTITIES_MAX} entities.` });

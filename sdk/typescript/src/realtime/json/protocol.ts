@@ -40,6 +40,7 @@ export interface Snapshot {
   readonly mode: "full" | "delta";
   readonly localAckSeq: number;
   readonly features: Readonly<Record<string, readonly ({ readonly id: number } & Fields)[]>>;
+  readonly entered?: readonly number[];
   readonly removed?: readonly number[];
 }
 
@@ -77,8 +78,8 @@ export type ServerMessage =
   | { readonly kind: "cleared"; readonly payload: { readonly tick: number } }
   | { readonly kind: "closing"; readonly payload: Closing }
   | { readonly kind: "fragment"; readonly payload: Fragment }
-  /** Not used: snapshots carry the same, and JSON needs no schema. */
-  | { readonly kind: "interest_enter" | "interest_leave" | "schema"; readonly payload: object };
+  /** Not used: JSON needs no schema. */
+  | { readonly kind: "schema"; readonly payload: object };
 
 export interface Closing {
   readonly reason: CloseReason;

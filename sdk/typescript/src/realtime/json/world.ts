@@ -64,11 +64,13 @@ export class World implements Surroundings {
     return this.inView.size;
   }
 
-  /** Removes every entity. */
-  forget(): void {
+  /** Removes every entity. Returns those that were in view. */
+  forget(): number[] {
+    const left = [...this.inView];
     this.removals += 1;
     this.channels.clear();
     this.inView.clear();
+    return left;
   }
 
   /** Newest state of a channel's entities. */

@@ -1,50 +1,25 @@
 // Simulated network conditions, for panels and tests.
 
 import type { Time } from "../../time.ts";
+import { type Conditions, Conditioner, NO_CONDITIONS } from "./conditioner.ts";
 import type { DeliveryOrder, Transport, TransportEnd, TransportEvents, TransportKind } from "./transport.ts";
-
-/** Simulated conditions, applied to each direction. */
-export interface Conditions {
-  /** Added latency; a round trip takes twice as much longer. */
-  readonly latencyMs: number;
-  /** Maximum of the additional random delay of each message. */
-  readonly jitterMs: number;
-  /** Share of lost messages, from 0 to 1. A reliable message is sent again, and so arrives late. */
-  readonly loss: number;
-}
-
-export const NO_CONDITIONS: Conditions = { latencyMs: 0, jitterMs: 0, loss: 0 };
-
-/** Upper bound of a delay. */
-const DELAY_MS_MAX = 10_000;
-
-/** Time until a lost message is sent again, in addition to a round trip. */
-const RETRY_MS = 50;
-
-/** Maximum number of losses of a reliable message in a row, so that it arrives at all. */
-const RETRIES_MAX = 5;
-
-/** Returns conditions within their bounds. Throws if a value is not a finite number. */
-export function checkedConditions({ latencyMs, jitterMs, loss }: Conditions): Conditions {
-  if (![latencyMs, jitterMs, loss].every(Number.isFinite)) throw new RangeError("Latency, jitter and loss must be finite numbers.");
-  const bounded = (value: number, max: number): number => Math.min(Math.max(0, value), max);
-  return { latencyMs: bounded(latencyMs, DELAY_MS_MAX), jitterMs: bounded(jitterMs, DELAY_MS_MAX), loss: bounded(loss, 1) };
-}
 
 /** Simulated network around a room's transports. The same seed gives the same delays and losses. */
 export class Network {
-  conditions = NO_CONDITIONS;
+  conditions: Conditions = NO_CONDITIONS;
   private readonly time: Time;
-  private state: number;
+  private seed: bigint;
 
   constructor(time: Time, seed = 1) {
     this.time = time;
-    this.state = seed;
+    this.seed = BigInt(Math.trunc(seed));
   }
 
   /** Opens a transport through this network. */
   async open(open: (events: TransportEvents) => Promise<Transport>, events: TransportEvents): Promise<Transport> {
-    const inbound = new Direction(this, this.time);
+    let overflow = (): void => undefined;
+    const inbound = this.direction(() => overflow());
+    const outbound = this.direction(() => overflow());
     let isOver = false;
     const closed = (end: TransportEnd): void => {
       if (isOver) return;
@@ -52,32 +27,23 @@ export class Network {
       events.closed(end);
     };
     const transport = await open({
-      message: (bytes, isReliable = true) => inbound.pass(isReliable, () => events.message(bytes, isReliable)),
+      message: (bytes, isReliable = true) => inbound.pass(isReliable, bytes.length, () => events.message(bytes, isReliable)),
       // The end is delivered after the messages before it.
-      closed: (end) => inbound.pass(true, () => closed(end)),
+      closed: (end) => inbound.pass(true, 0, () => closed(end)),
     });
-    return new ConditionedTransport(transport, inbound, new Direction(this, this.time), closed);
+    const conditioned = new ConditionedTransport(transport, inbound, outbound, closed);
+    overflow = () => conditioned.close("The simulated network is too slow for this room.");
+    return conditioned;
   }
 
-  /** Returns the delay of a message, or undefined if it is lost. */
-  delayMs(isReliable: boolean): number | undefined {
-    const { latencyMs, jitterMs, loss } = this.conditions;
-    let delay = latencyMs + jitterMs * this.random();
-    for (let lost = 0; lost < RETRIES_MAX && this.random() < loss; lost += 1) {
-      if (!isReliable) return undefined;
-      delay += 2 * latencyMs + RETRY_MS;
-    }
-    return delay;
-  }
-
-  /** Returns a number in [0, 1) (mulberry32). */
-  private random(): number {
-    this.state = (this.state + 0x6d2b79f5) | 0;
-    let bits = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
-    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  private direction(overflow: () => void): Direction {
+    this.seed += 2n;
+    return new Direction(this, this.time, this.seed, overflow);
   }
 }
+
+/** Messages in flight. A simulated network with more is too slow for the room, as a real one would be. */
+const IN_FLIGHT_MAX = 16_384;
 
 interface MessageInFlight {
   readonly atMs: number;
@@ -90,26 +56,29 @@ class Direction {
   private readonly time: Time;
   /** Messages in flight, ordered by their time of arrival. */
   private inFlight: MessageInFlight[] = [];
-  /** Time of arrival of the last reliable message. */
-  private orderedMs = Number.NEGATIVE_INFINITY;
+  private readonly overflow: () => void;
+  private readonly stream: Conditioner;
+  private readonly datagrams: Conditioner;
   private cancel: (() => void) | undefined;
   private isClosed = false;
 
-  constructor(network: Network, time: Time) {
+  constructor(network: Network, time: Time, seed: bigint, overflow: () => void) {
     this.network = network;
     this.time = time;
+    this.overflow = overflow;
+    this.stream = new Conditioner("stream", seed);
+    this.datagrams = new Conditioner("datagrams", seed + 1n);
   }
 
-  pass(isReliable: boolean, arrive: () => void): void {
+  pass(isReliable: boolean, bytes: number, arrive: () => void): void {
     if (this.isClosed) return;
-    const delay = this.network.delayMs(isReliable);
-    if (delay === undefined) return;
+    if (this.inFlight.length >= IN_FLIGHT_MAX) return this.overflow();
     const now = this.time.nowMs();
-    let atMs = now + delay;
-    if (isReliable) {
-      atMs = Math.max(atMs, this.orderedMs);
-      this.orderedMs = atMs;
-    }
+    const path = isReliable ? this.stream : this.datagrams;
+    for (const atMs of path.arrivalsMs(this.network.conditions, now, bytes)) this.arriveAt(atMs, now, arrive);
+  }
+
+  private arriveAt(atMs: number, now: number, arrive: () => void): void {
     // Without conditions, messages pass without a timer.
     if (atMs <= now && this.inFlight.length === 0) return arrive();
     let index = this.inFlight.length;
@@ -163,12 +132,12 @@ class ConditionedTransport implements Transport {
   }
 
   sendReliable(bytes: Uint8Array): void {
-    this.outbound.pass(true, () => this.transport.sendReliable(bytes));
+    this.outbound.pass(true, bytes.length, () => this.transport.sendReliable(bytes));
   }
 
   sendUnreliable(bytes: Uint8Array): void {
     // With ordered delivery nothing is lost or overtaken.
-    this.outbound.pass(this.link === "ordered", () => this.transport.sendUnreliable(bytes));
+    this.outbound.pass(this.link === "ordered", bytes.length, () => this.transport.sendUnreliable(bytes));
   }
 
   close(text = "You closed the connection."): void {

@@ -105,6 +105,9 @@ export class WasmCore implements Core {
       packetsLate: at(12),
       packetsMissing: at(13),
       leadTicks: at(14),
+      clockOffsetMs: Number.isNaN(at(15)) ? undefined : at(15),
+      loss: at(16),
+      packetsHeld: at(17),
     };
   }
 

@@ -2,6 +2,7 @@
 
 use super::proxy::Proxy;
 use super::support::NativePlayer;
+use super::udp_proxy::UdpProxy;
 use aether_client::{ClientEvent, ClientPhase, EndReason};
 use aether_client_native::{ConnectionError, NativeClientSettings, TokenSource, TransportPreference, TrustStore};
 use aether_server::tokens::Role;
@@ -120,4 +121,37 @@ async fn a_rejected_join_is_not_retried() {
         assert!(player.native.leave());
     }
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_on_webtransport_notices_a_cut_network_and_resumes() {
+    let server = TestServer::start(|_| {}).await;
+    let udp = server.running().webtransport.expect("WebTransport is enabled");
+    let proxy = UdpProxy::start((server.http, udp)).await;
+    let settings = NativeClientSettings {
+        transport: TransportPreference::Only(TransportKind::WebTransport),
+        ..NativeClientSettings::default()
+    };
+    let address = format!("http://{}", proxy.address);
+    let mut player = NativePlayer::new(&address, Some(server.token(Role::Player)), settings, TrustStore::system());
+    let before = player.until_joined().await;
+    let body = player.native.client().own_entity();
+    for time in 1..=2 {
+        // Nothing tells the client: packets just do not arrive any more.
+        proxy.lose(100);
+        player.until("the client to notice", |player| lost(player) == time).await;
+        assert!(player.native.last_error().is_some(), "the client has the reason");
+        proxy.lose(0);
+        player.until("the client to resume", |player| player.joins().len() == time + 1).await;
+        let again = player.until_joined().await;
+        assert_eq!((again.player, &again.room), (before.player, &before.room));
+        assert_eq!(player.native.client().own_entity(), body);
+        assert_eq!(player.native.transport(), Some(TransportKind::WebTransport));
+    }
+    assert_eq!(player.joins(), [false, true, true]);
+    server.stop().await;
+}
+
+fn lost(player: &NativePlayer) -> usize {
+    player.events.iter().filter(|event| **event == ClientEvent::Lost).count()
 }

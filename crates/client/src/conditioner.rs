@@ -1,6 +1,8 @@
-//! [`Conditioner`]: a simulated network in virtual time.
+//! [`Conditioner`]: a simulated network. It reads no clock.
+//!
+//! The TypeScript SDK has the same model in `conditioner.ts`; `tests/client/golden/conditioner.txt` compares the two.
 
-use aether_engine::Random;
+use aether_bits::Random;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -94,14 +96,15 @@ pub struct Traffic {
     pub delivered: u64,
 }
 
-/// One direction of a network. It has no clock: `now` is the time since the start of the test.
+/// One direction of a network, over one path. It has no clock: `now` is the time since a fixed moment.
 #[derive(Debug)]
 pub struct Conditioner<P> {
     conditions: Conditions,
     delivery: Delivery,
     random: Random,
     /// Packets by arrival time. The number separates packets with the same time.
-    under_way: BTreeMap<(Duration, u64), P>,
+    under_way: BTreeMap<(Duration, u64), (P, usize)>,
+    bytes_under_way: usize,
     next_number: u64,
     /// Time at which the bandwidth is free again.
     free_at: Duration,
@@ -119,6 +122,7 @@ impl<P: Clone> Conditioner<P> {
             delivery,
             random: Random::new(seed),
             under_way: BTreeMap::new(),
+            bytes_under_way: 0,
             next_number: 0,
             free_at: Duration::ZERO,
             last_arrival: Duration::ZERO,
@@ -145,15 +149,26 @@ impl<P: Clone> Conditioner<P> {
 
     /// Sends a packet of `bytes` bytes.
     pub fn push(&mut self, now: Duration, packet: P, bytes: usize) {
+        let [arrival, duplicate] = self.arrivals(now, bytes);
+        if let Some(later) = duplicate {
+            self.deliver_at(later, packet.clone(), bytes);
+        }
+        if let Some(arrival) = arrival {
+            self.deliver_at(arrival, packet, bytes);
+        }
+    }
+
+    /// Returns the times at which the next packet and its duplicate arrive, if they do.
+    fn arrivals(&mut self, now: Duration, bytes: usize) -> [Option<Duration>; 2] {
         self.traffic.sent += 1;
         self.traffic.bytes += bytes as u64;
         let Some(departure) = self.depart(now, bytes as u64) else {
             self.traffic.lost += 1;
-            return;
+            return [None; 2];
         };
         match self.delivery {
-            Delivery::Stream => self.push_to_stream(departure, packet),
-            Delivery::Datagrams => self.push_datagram(departure, packet),
+            Delivery::Stream => [Some(self.stream_arrival(departure)), None],
+            Delivery::Datagrams => self.datagram_arrivals(departure),
         }
     }
 
@@ -161,7 +176,15 @@ impl<P: Clone> Conditioner<P> {
     pub fn pop(&mut self, now: Duration) -> Option<P> {
         let first = self.under_way.first_entry().filter(|first| first.key().0 <= now)?;
         self.traffic.delivered += 1;
-        Some(first.remove())
+        let (packet, bytes) = first.remove();
+        self.bytes_under_way -= bytes;
+        Some(packet)
+    }
+
+    /// Returns the bytes in flight.
+    #[must_use]
+    pub fn bytes_under_way(&self) -> usize {
+        self.bytes_under_way
     }
 
     /// Returns the number of packets in flight.
@@ -193,11 +216,11 @@ impl<P: Clone> Conditioner<P> {
         Some(self.free_at)
     }
 
-    fn push_datagram(&mut self, departure: Duration, packet: P) {
+    fn datagram_arrivals(&mut self, departure: Duration) -> [Option<Duration>; 2] {
         let Conditions { latency, jitter, loss, duplication, reordering, .. } = self.conditions;
         if self.happens(loss) {
             self.traffic.lost += 1;
-            return;
+            return [None; 2];
         }
         let direct = departure + latency + self.up_to(jitter);
         let arrival = if self.happens(reordering) {
@@ -206,15 +229,15 @@ impl<P: Clone> Conditioner<P> {
             self.last_arrival = self.last_arrival.max(direct);
             self.last_arrival
         };
+        let mut duplicate = None;
         if self.happens(duplication) {
             self.traffic.doubled += 1;
-            let later = arrival + self.up_to(jitter + OVERTAKING_MIN);
-            self.deliver_at(later, packet.clone());
+            duplicate = Some(arrival + self.up_to(jitter + OVERTAKING_MIN));
         }
-        self.deliver_at(arrival, packet);
+        [Some(arrival), duplicate]
     }
 
-    fn push_to_stream(&mut self, departure: Duration, packet: P) {
+    fn stream_arrival(&mut self, departure: Duration) -> Duration {
         let Conditions { latency, jitter, loss, .. } = self.conditions;
         let mut direct = departure + latency + self.up_to(jitter);
         for _ in 0..RESENDS_MAX {
@@ -225,11 +248,12 @@ impl<P: Clone> Conditioner<P> {
             direct += 2 * latency + jitter;
         }
         self.last_arrival = self.last_arrival.max(direct);
-        self.deliver_at(self.last_arrival, packet);
+        self.last_arrival
     }
 
-    fn deliver_at(&mut self, arrival: Duration, packet: P) {
-        self.under_way.insert((arrival, self.next_number), packet);
+    fn deliver_at(&mut self, arrival: Duration, packet: P, bytes: usize) {
+        self.bytes_under_way += bytes;
+        self.under_way.insert((arrival, self.next_number), (packet, bytes));
         self.next_number += 1;
     }
 
