@@ -1,7 +1,7 @@
 //! The public interface.
 
 use crate::client::{self, ClientApi};
-use crate::origin::{AllowedOrigins, foreign_origin};
+use crate::origin::AllowedOrigins;
 use crate::page::Pages;
 use crate::peer::{PeerAddress, RequestPeer, TrustedProxies, host_name};
 use crate::request_metrics::RequestMetrics;
@@ -10,7 +10,7 @@ use crate::{cors, page, realtime, site};
 use aether_metrics::Registry;
 use aether_net::Gateway;
 use aether_wire::ServerInfo;
-use axum::extract::{Extension, FromRef, MatchedPath, Query, Request, State};
+use axum::extract::{Extension, MatchedPath, Query, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -93,6 +93,8 @@ pub struct GuestLogin {
 /// State of the public router.
 #[derive(Clone)]
 pub struct PublicApi {
+    /// Name of the program, which the start page shows.
+    pub name: &'static str,
     /// The server behind it.
     pub backend: Arc<dyn PublicBackend>,
     /// Gateway of realtime connections.
@@ -113,12 +115,6 @@ pub struct PublicApi {
     pub request_time_max: Duration,
     /// Registry of the request metrics.
     pub registry: Registry,
-}
-
-impl FromRef<PublicApi> for Pages {
-    fn from_ref(api: &PublicApi) -> Pages {
-        api.pages.clone()
-    }
 }
 
 impl PublicApi {
@@ -225,8 +221,5 @@ async fn guest(
     Extension(address): Extension<PeerAddress>,
     headers: HeaderMap,
 ) -> Result<Json<GuestLogin>, ApiError> {
-    if !api.origins.allow_request(&headers) {
-        return Err(foreign_origin());
-    }
     Ok(Json(api.backend.guest(&api.peer(address, &headers))?))
 }
