@@ -294,7 +294,9 @@ impl Drop for Shared {
     fn drop(&mut self) {
         self.reads = None;
         self.writes = None;
-        for thread in self.threads.drain(..) {
+        let current = std::thread::current().id();
+        // An operation may have owned the last handle; then this is one of the threads, and it ends by itself.
+        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != current) {
             // The result of a thread that panicked does not matter here.
             let _ = thread.join();
         }
