@@ -71,6 +71,8 @@ struct Shared {
     reads: Option<JobSender>,
     writes: Option<JobSender>,
     threads: Vec<JoinHandle<()>>,
+    /// Threads that only read from SQLite.
+    readers: Vec<JoinHandle<()>>,
     metrics: StoreMetrics,
     /// Lock file of a SQLite database. Locked as long as it is open, so that no second server writes to the database.
     _lock: Option<File>,
@@ -108,7 +110,8 @@ impl Store {
             )));
         }
         let metrics = StoreMetrics::new(registry);
-        let mut shared = Shared { reads: None, writes: None, threads: Vec::new(), metrics, _lock: None };
+        let mut shared =
+            Shared { reads: None, writes: None, threads: Vec::new(), readers: Vec::new(), metrics, _lock: None };
         shared.add_readers(path, settings)?;
         Ok(Store { shared: Arc::new(shared) })
     }
@@ -262,7 +265,14 @@ impl Shared {
         let writer = Writer::open(path, settings.operation_time_max, jobs, metrics.clone())?;
         let threads = vec![spawn("store-writer", move || writer.run())?];
         metrics.connections.inc();
-        Ok(Shared { reads: Some(writes.clone()), writes: Some(writes), threads, metrics, _lock: lock })
+        Ok(Shared {
+            reads: Some(writes.clone()),
+            writes: Some(writes),
+            threads,
+            readers: Vec::new(),
+            metrics,
+            _lock: lock,
+        })
     }
 
     /// Starts reading threads, which take over the reads from the writing thread.
@@ -271,7 +281,7 @@ impl Shared {
         for _ in 0..settings.readers.max(1) {
             let jobs = JobReceiver::clone(&jobs);
             let reader = Reader::open(path, settings.operation_time_max, jobs, self.metrics.clone())?;
-            self.threads.push(spawn("store-reader", move || reader.run())?);
+            self.readers.push(spawn("store-reader", move || reader.run())?);
             self.metrics.connections.inc();
         }
         self.reads = Some(reads);
@@ -286,20 +296,26 @@ impl Shared {
             spawn("store-postgres", move || worker.run())
         });
         let threads = threads.collect::<Result<_, _>>()?;
-        Ok(Shared { reads: Some(jobs.clone()), writes: Some(jobs), threads, metrics, _lock: None })
+        Ok(Shared { reads: Some(jobs.clone()), writes: Some(jobs), threads, readers: Vec::new(), metrics, _lock: None })
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        // Readers end first: the last connection that closes removes SQLite's journal, and one that only reads cannot.
         self.reads = None;
+        join_all(&mut self.readers);
         self.writes = None;
-        let current = std::thread::current().id();
-        // An operation may have owned the last handle; then this is one of the threads, and it ends by itself.
-        for thread in self.threads.drain(..).filter(|thread| thread.thread().id() != current) {
-            // The result of a thread that panicked does not matter here.
-            let _ = thread.join();
-        }
+        join_all(&mut self.threads);
+    }
+}
+
+/// Waits until threads have ended. If an operation owned the last handle, this is one of the threads; it ends by itself.
+fn join_all(threads: &mut Vec<JoinHandle<()>>) {
+    let current = std::thread::current().id();
+    for thread in threads.drain(..).filter(|thread| thread.thread().id() != current) {
+        // The result of a thread that panicked does not matter here.
+        let _ = thread.join();
     }
 }
 
