@@ -51,7 +51,7 @@ type SetUp = Box<dyn FnOnce(Arc<Services>) -> Pin<Box<dyn Future<Output = Result
 
 /// Command line of a server program.
 #[derive(Parser)]
-#[command(about = "A multiplayer game server.")]
+#[command(about = "A multiplayer game server in one program.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
