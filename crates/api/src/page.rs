@@ -12,8 +12,8 @@ use std::sync::Arc;
 pub(crate) const ROOT: &str = "/index.html";
 
 /// Notice of a server without pages.
-const NO_PAGES: &str = "This server has no pages of its own. Serve a folder with `.pages(\"web\")` in the program, or \
-                        with the setting `http.pages`.";
+const NO_PAGES: &str = "This server has no pages of its own. Serve a folder with .pages(\"web\") in the program, or \
+                        with the setting http.pages.";
 
 /// Notice of a server whose page folder has no root page.
 const NO_ROOT: &str = "The folder with the pages of this server has no index.html.";
