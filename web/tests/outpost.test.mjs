@@ -176,6 +176,31 @@ test("a character is chosen, seen by others, and stored", LIMIT, async () => {
   assertNoComplaints(ann, ben);
 });
 
+test("Escape closes the character dialog and the network panel, and no key acts behind the dialog", LIMIT, async () => {
+  const { page } = await first();
+  const isOpen = () => page.evaluate(() => ({
+    dialog: document.querySelector("#characters").open,
+    panel: document.body.classList.contains("network-open"),
+    tool: document.body.dataset.tool,
+  }));
+  await page.keyboard.press("Digit2");
+  const { tool } = await isOpen();
+  assert.notEqual(tool, "Blaster");
+  await page.keyboard.press("KeyC");
+  assert.deepEqual(await isOpen(), { dialog: true, panel: false, tool });
+  await page.keyboard.press("KeyN");
+  await page.keyboard.press("Digit1");
+  assert.deepEqual(await isOpen(), { dialog: true, panel: false, tool });
+  await page.keyboard.press("Escape");
+  assert.deepEqual(await isOpen(), { dialog: false, panel: false, tool });
+  await page.keyboard.press("KeyN");
+  assert.equal((await isOpen()).panel, true);
+  await page.keyboard.press("Escape");
+  assert.deepEqual(await isOpen(), { dialog: false, panel: false, tool });
+  await page.keyboard.press("Escape");
+  assert.deepEqual(await isOpen(), { dialog: false, panel: false, tool: "Blaster" });
+});
+
 test("after kill -9 and a restart both players and the structures are restored", LIMIT, async () => {
   const ann = await first();
   const ben = await another();

@@ -19,7 +19,7 @@ pub const NETWORK_BENCHES: &str = "aether-bench";
 pub const SIMULATION: &str = "sim";
 
 /// The packages of these programs.
-const RELEASED: [&str; 3] = ["aether", "aether-load", "aether-testkit"];
+const RELEASED: [&str; 3] = ["aether", "aether-bench", "aether-testkit"];
 
 /// An executable that cargo built.
 #[derive(Clone, Debug)]

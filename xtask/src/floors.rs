@@ -38,23 +38,32 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-script", 7),
     ("aether-api", 8),
     ("aether-cluster", 8),
+    (LOAD, 8),
     (SERVER, 9),
     (GAME, 10),
 ];
 
 /// Programs and tools that are not games.
-const ROOF: &[&str] = &["aether", "aether-bevy", "aether-load", "xtask"];
+const ROOF: &[&str] = &["aether", "aether-bench", "aether-bevy", "xtask"];
 
 /// Packages of one floor that belong together: a derive must be its own crate.
 const ONE_PIECE: &[(&str, &str)] = &[("aether-bits", "aether-bits-derive")];
 
 /// Packages that may read the environment and end the process anywhere in their sources.
-const OWN_THEIR_PROCESS: &[&str] =
-    &[SERVER, "aether-load", "aether-testkit-postgres", "aether-testkit-server", "aether-testkit-store", "xtask"];
+const OWN_THEIR_PROCESS: &[&str] = &[
+    SERVER,
+    "aether-bench",
+    LOAD,
+    "aether-testkit-postgres",
+    "aether-testkit-server",
+    "aether-testkit-store",
+    "xtask",
+];
 
 const CLIENT: &str = "aether-client";
 const CLIENT_WEB: &str = "aether-client-web";
 const GAME: &str = "aether-game";
+const LOAD: &str = "aether-load";
 const SERVER: &str = "aether-server";
 const STORE: &str = "aether-store";
 
@@ -112,8 +121,8 @@ pub fn may_use(user: (&str, PackageLevel), used: (&str, PackageLevel)) -> bool {
         (PackageLevel::Floor(_), PackageLevel::Floor(_)) if ONE_PIECE.contains(&(user.0, used.0)) => true,
         (PackageLevel::Floor(user), PackageLevel::Floor(used)) => used < user,
         (PackageLevel::Rules, used) if may_rules_use(used) => true,
-        // Tests of games use the test tools through it.
-        (PackageLevel::Floor(_), PackageLevel::Roof) if user.0 == GAME => TESTKITS.contains(&used.0),
+        // Tests of games use the test tools through the first; the bots of the second simulate networks with them.
+        (PackageLevel::Floor(_), PackageLevel::Roof) if [GAME, LOAD].contains(&user.0) => TESTKITS.contains(&used.0),
         (PackageLevel::Floor(_), PackageLevel::Rules | PackageLevel::Roof) | (PackageLevel::Rules, _) => false,
     }
 }

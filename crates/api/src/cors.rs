@@ -1,6 +1,6 @@
 //! Cross-origin requests to the public interface.
 
-use crate::origin::{AllowedOrigins, foreign_origin};
+use crate::origin::AllowedOrigins;
 use crate::routing::encoding;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -12,21 +12,26 @@ use std::sync::Arc;
 pub(crate) const PREFLIGHT_CACHE_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
 /// Lets pages of allowed origins read the server information and log in as guests.
+///
+/// A page of another origin can read that it was refused, and nothing else: browsers hide the answer to a refused
+/// WebSocket or WebTransport, so clients ask here for the reason.
 pub(crate) async fn for_origins(State(origins): State<Arc<AllowedOrigins>>, request: Request, next: Next) -> Response {
-    let may_read = origins.allow_request(request.headers());
-    let origin = request.headers().get(header::ORIGIN).filter(|_| may_read).cloned();
-    let mut response = if request.method() != Method::OPTIONS {
-        let accepted = request.headers().get(header::ACCEPT_ENCODING).cloned();
-        encoding::compress(next.run(request).await, accepted).await
-    } else if may_read {
-        preflight_answer()
-    } else {
-        foreign_origin().into_response()
+    let origin = request.headers().get(header::ORIGIN).cloned();
+    let is_preflight = request.method() == Method::OPTIONS;
+    let checked = origins.check_request(request.headers());
+    let is_readable = checked.is_ok() || !is_preflight;
+    let mut response = match checked {
+        Err(refused) => refused.into_response(),
+        Ok(()) if is_preflight => preflight_answer(),
+        Ok(()) => {
+            let accepted = request.headers().get(header::ACCEPT_ENCODING).cloned();
+            encoding::compress(next.run(request).await, accepted).await
+        }
     };
     let headers = response.headers_mut();
     // Also without an origin: a cache must not serve the answer to a page of another origin.
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
-    if let Some(origin) = origin {
+    if let Some(origin) = origin.filter(|_| is_readable) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     }
     response

@@ -11,6 +11,7 @@ pub mod listener;
 mod origin;
 mod page;
 mod peer;
+mod plain_page;
 mod public;
 mod realtime;
 mod request_metrics;

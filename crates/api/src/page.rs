@@ -9,13 +9,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Path of the root page.
-const ROOT: &str = "/index.html";
+pub(crate) const ROOT: &str = "/index.html";
 
 /// Notice of a server without pages.
-const NO_PAGES: &str = "This server has no pages of its own.";
+const NO_PAGES: &str = "This server has no pages of its own. Serve a folder with .pages(\"web\") in the program, or \
+                        with the setting http.pages.";
 
 /// Notice of a server whose page folder has no root page.
-const NO_ROOT: &str = "Its page folder has no index.html. Build the pages of Aether with `cargo xtask web`.";
+const NO_ROOT: &str = "The folder with the pages of this server has no index.html.";
 
 /// A page file embedded in the program.
 #[derive(Debug)]
@@ -31,12 +32,13 @@ pub struct PageAsset {
 /// Pages that a server serves beside its interfaces.
 ///
 /// A page has the path of its folder: `/docs` and `/docs/` serve `docs/index.html`, and `/` serves `index.html`.
-/// Without `index.html` the root is a plain page, which says that the server is running.
+/// Without `index.html` the root is a start page, which shows the program and its room types. `/404.html`, if it exists,
+/// is shown at unknown addresses.
 #[derive(Clone, Debug)]
 pub struct Pages {
     source: Source,
-    /// Root page if the source has none.
-    plain: Arc<PageFile>,
+    /// Sentence of the start page, which is shown if the source has no root page.
+    notice: Cow<'static, str>,
 }
 
 #[derive(Clone, Debug)]
@@ -46,16 +48,16 @@ enum Source {
 }
 
 impl Pages {
-    /// Creates an empty set of pages: the root is a plain page.
+    /// Creates an empty set of pages: the root is a start page.
     #[must_use]
     pub fn none() -> Pages {
-        Pages { source: Source::Embedded(&[]), plain: plain(NO_PAGES) }
+        Pages::embedded(&[])
     }
 
     /// Creates pages from files embedded in the program.
     #[must_use]
     pub fn embedded(assets: &'static [PageAsset]) -> Pages {
-        Pages { source: Source::Embedded(assets), plain: plain(NO_PAGES) }
+        Pages { source: Source::Embedded(assets), notice: NO_PAGES.into() }
     }
 
     /// Creates pages from a folder. A file is read on each request, so changes need no restart. The folder need not
@@ -66,23 +68,39 @@ impl Pages {
     /// file has at most 32 MiB.
     #[must_use]
     pub fn folder(path: PathBuf) -> Pages {
-        Pages { source: Source::Folder(Arc::new(PageFolder::new(path))), plain: plain(NO_ROOT) }
+        Pages { source: Source::Folder(Arc::new(PageFolder::new(path))), notice: NO_ROOT.into() }
     }
 
-    /// Replaces the notice on the plain root page.
+    /// Replaces the notice on the start page.
     #[must_use]
-    pub fn with_notice(self, notice: &str) -> Pages {
-        Pages { plain: plain(notice), ..self }
+    pub fn with_notice(self, notice: impl Into<Cow<'static, str>>) -> Pages {
+        Pages { notice: notice.into(), ..self }
+    }
+
+    pub(crate) fn notice(&self) -> &str {
+        &self.notice
     }
 
     /// Returns the file at a URL path, if it exists. Fails if the file cannot be read or is too large.
     pub async fn find(&self, path: &str) -> io::Result<Option<PageFile>> {
-        let found = match &self.source {
-            Source::Embedded(assets) => find_embedded(assets, path),
-            Source::Folder(folder) => folder.find(path).await?,
-        };
-        let is_root = path == "/" || path == ROOT;
-        Ok(found.or_else(|| is_root.then(|| PageFile::clone(&self.plain))))
+        match &self.source {
+            Source::Embedded(assets) => Ok(find_embedded(assets, path)),
+            Source::Folder(folder) => folder.find(path).await,
+        }
+    }
+}
+
+/// Pages of the folder at this path.
+impl From<&str> for Pages {
+    fn from(folder: &str) -> Pages {
+        Pages::folder(folder.into())
+    }
+}
+
+/// Pages of the folder at this path.
+impl From<PathBuf> for Pages {
+    fn from(folder: PathBuf) -> Pages {
+        Pages::folder(folder)
     }
 }
 
@@ -146,29 +164,6 @@ pub(crate) fn etag(contents: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     contents.hash(&mut hasher);
     format!("\"{:016x}\"", hasher.finish())
-}
-
-/// Returns the plain root page. It has no inline style because the content security policy allows none.
-fn plain(notice: &str) -> Arc<PageFile> {
-    let notice = notice.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let html = format!(
-        "<!doctype html>
-<html lang=\"en\">
-<head>
-<meta charset=\"utf-8\">
-<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
-<meta name=\"color-scheme\" content=\"dark light\">
-<title>Aether</title>
-</head>
-<body>
-<h1>Aether</h1>
-<p>The server is running. {notice}</p>
-<p><a href=\"/api/server\">Server information</a> · <a href=\"/api/rooms\">Running rooms</a></p>
-</body>
-</html>
-"
-    );
-    Arc::new(PageFile { path: ROOT.into(), etag: etag(html.as_bytes()).into(), bytes: html.into() })
 }
 
 /// Returns the `Content-Security-Policy` of the pages. It allows only what they need: their own files, WASM that these
@@ -303,29 +298,6 @@ mod tests {
         let after = found(&pages, "/").await.unwrap();
         assert_eq!(&*after.bytes, b"<!doctype html>new!");
         assert_ne!(before.etag, after.etag);
-    }
-
-    #[tokio::test]
-    async fn without_a_root_page_a_plain_page_has_a_notice() {
-        let folder = TestFolder::new();
-        let absent = folder.path.join("absent");
-        let expected = [
-            (Pages::default(), "This server has no pages of its own."),
-            (Pages::embedded(&ASSETS[1..]), "This server has no pages of its own."),
-            (Pages::folder(folder.path.clone()), "`cargo xtask web`"),
-            (Pages::folder(absent), "`cargo xtask web`"),
-            (Pages::none().with_notice("Built <later> & well."), "Built &lt;later&gt; &amp; well."),
-        ];
-        for (pages, sentence) in expected {
-            for path in ["/", "/index.html"] {
-                let page = found(&pages, path).await.unwrap();
-                let html = std::str::from_utf8(&page.bytes).unwrap();
-                assert!(html.contains("The server is running.") && html.contains(sentence), "{html}");
-                assert!(html.contains("href=\"/api/server\"") && html.contains("href=\"/api/rooms\""), "{html}");
-                assert_eq!((page.content_type(), page.cache_control()), ("text/html; charset=utf-8", "no-cache"));
-            }
-            assert!(found(&pages, "/missing").await.is_none());
-        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The public interface.
 
 use crate::client::{self, ClientApi};
-use crate::origin::{AllowedOrigins, foreign_origin};
+use crate::origin::AllowedOrigins;
 use crate::page::Pages;
 use crate::peer::{PeerAddress, RequestPeer, TrustedProxies, host_name};
 use crate::request_metrics::RequestMetrics;
@@ -12,7 +12,7 @@ use aether_net::Gateway;
 use aether_services::Caller;
 use aether_wire::ServerInfo;
 use axum::body::HttpBody as _;
-use axum::extract::{Extension, FromRef, MatchedPath, Query, Request, State};
+use axum::extract::{Extension, MatchedPath, Query, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -96,6 +96,8 @@ pub struct GuestLogin {
 /// State of the public router.
 #[derive(Clone)]
 pub struct PublicApi {
+    /// Name of the program, which the start page shows.
+    pub name: &'static str,
     /// The server behind it.
     pub backend: Arc<dyn PublicBackend>,
     /// Gateway of realtime connections.
@@ -116,12 +118,6 @@ pub struct PublicApi {
     pub request_time_max: Duration,
     /// Registry of the request metrics.
     pub registry: Registry,
-}
-
-impl FromRef<PublicApi> for Pages {
-    fn from_ref(api: &PublicApi) -> Pages {
-        api.pages.clone()
-    }
 }
 
 impl PublicApi {
@@ -236,9 +232,6 @@ async fn guest(
     Extension(address): Extension<PeerAddress>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    if !api.origins.allow_request(&headers) {
-        return Err(foreign_origin());
-    }
     let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let developer_secret = shown.and_then(|shown| shown.strip_prefix("Bearer "));
     let login = api.backend.guest(&api.peer(address, &headers), developer_secret)?;

@@ -1,6 +1,5 @@
 //! Upgrades to realtime connections.
 
-use crate::origin::foreign_origin;
 use crate::peer::PeerAddress;
 use crate::public::PublicApi;
 use crate::routing::ApiError;
@@ -53,9 +52,7 @@ fn start_upgrade(
         Ok(upgrade) => upgrade,
         Err(error) => return Ok(handshake_error(error)),
     };
-    if !api.origins.allow_request(request.headers()) {
-        return Err(foreign_origin());
-    }
+    api.origins.check_request(request.headers())?;
     let Some(encoding) = upgrade.subprotocol.and_then(Encoding::of_subprotocol) else {
         let sentence = format!(
             "Name a subprotocol in Sec-WebSocket-Protocol: {} or {}.",

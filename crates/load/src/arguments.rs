@@ -40,11 +40,12 @@ pub struct LoadArguments {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=PER_ROOM_MAX))]
     pub per_room: u32,
 
-    /// Room type.
-    #[arg(long, default_value = "sandbox")]
-    pub room_type: String,
+    /// Room type. Default: the first one of this program.
+    #[arg(long)]
+    pub room_type: Option<String>,
 
-    /// Activity of the bots. Default: messages in rooms of type `relay`, inputs in others.
+    /// Activity of the bots. Default: messages in relay rooms of this program and in rooms of type `relay`, inputs in
+    /// others.
     #[arg(long, value_enum)]
     pub play: Option<BotBehavior>,
 
@@ -151,10 +152,18 @@ pub enum TransportChoice {
     Both,
 }
 
+/// Room type of the bots if the program has none.
+const ROOM_TYPE_DEFAULT: &str = "sandbox";
+
 impl LoadArguments {
+    /// Room type that the bots join.
+    pub fn room_type(&self) -> &str {
+        self.room_type.as_deref().unwrap_or(ROOM_TYPE_DEFAULT)
+    }
+
     /// Activity of the bots.
     pub fn play(&self) -> BotBehavior {
-        let default = if self.room_type == "relay" { BotBehavior::Messages } else { BotBehavior::Inputs };
+        let default = if self.room_type() == "relay" { BotBehavior::Messages } else { BotBehavior::Inputs };
         self.play.unwrap_or(default)
     }
 

@@ -210,7 +210,7 @@ impl Bot {
         let Shared { arguments, rooms, tokens, connector, .. } = &*self.shared;
         let token = tokens.token(connector, self.number).await.map_err(|error| error.label())?;
         let label = Some(rooms.label(self.number));
-        let room = RoomSelector::Type { name: arguments.room_type.clone(), label };
+        let room = RoomSelector::Type { name: arguments.room_type().to_owned(), label };
         Ok((Hello { token: Some(token), room: Some(room), ..Hello::default() }, None))
     }
 

@@ -122,7 +122,7 @@ impl LoadReport {
         Self {
             address: arguments.address.to_string(),
             transport: format!("{:?}", arguments.transport).to_lowercase(),
-            room_type: arguments.room_type.clone(),
+            room_type: arguments.room_type().to_owned(),
             play: format!("{:?}", arguments.play()).to_lowercase(),
             bots: arguments.bots,
             per_room: arguments.per_room,

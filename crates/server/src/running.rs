@@ -64,6 +64,7 @@ pub struct RunningServer {
     pub webtransport: Option<SocketAddr>,
     services: Arc<Services>,
     sessions: Arc<LiveSessions>,
+    origins: Arc<AllowedOrigins>,
     registry: Registry,
     rooms: Arc<RoomHost>,
     gateway: Arc<Gateway>,
@@ -140,7 +141,8 @@ impl RunningServer {
         recordings: Option<PathBuf>,
     ) -> Result<RunningServer, StartError> {
         let registry = Registry::new();
-        let (version, pages) = (server.version, std::mem::take(&mut server.pages));
+        let (name, version) = (server.name, server.version);
+        let pages = pages(&config, std::mem::take(&mut server.pages))?;
         let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
         let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
         aether_rooms::register_functions(&mut server.extensions.functions);
@@ -183,6 +185,7 @@ impl RunningServer {
             webtransport: transport.as_ref().map(|open| open.address),
             services,
             sessions,
+            origins: Arc::new(allowed_origins(&config, &registry)),
             registry,
             rooms,
             gateway,
@@ -193,9 +196,9 @@ impl RunningServer {
             stopping: Arc::default(),
             remove_ended_thread: None,
         };
-        running.serve_http(&config, &lobby, pages, http_listener, admin_listener)?;
+        running.serve_http(&config, &lobby, (name, pages), http_listener, admin_listener)?;
         if let Some(OpenWebTransport { server, certificates, .. }) = transport {
-            running.serve_webtransport(server, &config);
+            running.serve_webtransport(server);
             running.reload_certificates(certificates);
         }
         running.start_maintenance(lobby);
@@ -210,7 +213,7 @@ impl RunningServer {
         &mut self,
         config: &Config,
         lobby: &RoomLobby,
-        pages: Pages,
+        (name, pages): (&'static str, Pages),
         http: TcpListener,
         admin: TcpListener,
     ) -> Result<(), StartError> {
@@ -228,14 +231,14 @@ impl RunningServer {
         let accounts = lobby.accounts().clone();
         let client_api = data::client_api(config, &self.services, &proxies, &self.registry)
             .with_presence(move |user| accounts.count(&user.to_string()) > 0);
-        let origins = config.http.allowed_origins.iter().map(ToString::to_string).collect();
         let trusted = Arc::clone(&proxies);
         let router = aether_api::router(PublicApi {
+            name,
             backend: Arc::clone(&self.backend) as _,
             gateway: Arc::clone(&self.gateway),
             client_api,
             proxies,
-            origins: Arc::new(AllowedOrigins::new(origins)),
+            origins: Arc::clone(&self.origins),
             compression: config.connections.compression,
             request_time_max: Duration::from_secs(config.http.request_seconds.into()),
             web_transport_port: self.webtransport.map(|address| address.port()),
@@ -277,9 +280,8 @@ impl RunningServer {
         Ok(())
     }
 
-    fn serve_webtransport(&mut self, mut server: WebTransportServer, config: &Config) {
-        let gateway = Arc::clone(&self.gateway);
-        let origins = AllowedOrigins::new(config.http.allowed_origins.iter().map(ToString::to_string).collect());
+    fn serve_webtransport(&mut self, mut server: WebTransportServer) {
+        let (gateway, origins) = (Arc::clone(&self.gateway), Arc::clone(&self.origins));
         let close = Arc::clone(&self.close_webtransport);
         self.webtransport_task = Some(tokio::spawn(async move {
             loop {
@@ -289,7 +291,8 @@ impl RunningServer {
                 };
                 let Some(session) = session else { return };
                 let address = session.peer.ip();
-                if !origins.allow(session.origin.as_deref(), &session.authority) {
+                // A refused session is dropped, which closes it. Pages learn the reason from `/api/server`.
+                if origins.check(session.origin.as_deref(), &session.authority).is_err() {
                     continue;
                 }
                 // Above the limit the session is dropped, which closes it.
@@ -451,6 +454,26 @@ fn open_webtransport(
     let server = server.map_err(|error| failed(error.to_string()))?;
     let address = server.local_address().map_err(|error| failed(error.to_string()))?;
     Ok(Some(OpenWebTransport { server, certificates, address }))
+}
+
+/// Returns the pages of the configured folder, or else those of the program.
+fn pages(config: &Config, of_program: Pages) -> Result<Pages, StartError> {
+    match &config.http.pages {
+        None => Ok(of_program),
+        Some(folder) if folder.is_dir() => Ok(Pages::folder(folder.clone())),
+        Some(folder) => {
+            let sentence =
+                format!("http.pages: {} is not a folder. Create it, or change the setting.", folder.display());
+            Err(StartError::Config(sentence))
+        }
+    }
+}
+
+/// Returns the origins whose pages may connect.
+fn allowed_origins(config: &Config, registry: &Registry) -> AllowedOrigins {
+    let listed = config.http.allowed_origins.iter().map(ToString::to_string).collect();
+    let origins = AllowedOrigins::new(listed).counted(registry);
+    if config.is_public() { origins } else { origins.with_local_pages() }
 }
 
 async fn listen(address: SocketAddr, setting: &'static str) -> Result<(TcpListener, SocketAddr), StartError> {

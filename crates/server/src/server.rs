@@ -11,7 +11,7 @@ use aether_net::relay::RelaySettings;
 use aether_rooms::{RoomDefinition, RoomType};
 use aether_services::event::Event;
 use aether_services::{CallContext, Operation, ServiceError, Services, ServicesExtensions};
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ type SetUp = Box<dyn FnOnce(Arc<Services>) -> Pin<Box<dyn Future<Output = Result
 
 /// Command line of a server program.
 #[derive(Parser)]
-#[command(about = "A multiplayer game server.")]
+#[command(about = "A multiplayer game server in one program.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -186,17 +186,16 @@ impl Server {
         self
     }
 
-    /// Serves pages at every path that the server's own routes do not use. Without pages, the root is a plain page that
-    /// says that the server is running.
+    /// Serves pages at every path that the server's own routes do not use: a folder, or [`Pages::embedded`] files.
+    /// Without pages, the root is a start page that shows the program and its room types. The setting `http.pages`
+    /// replaces them.
     ///
     /// ```
-    /// use aether_server::{Pages, Server};
-    ///
-    /// let server = Server::new("coins", "1.0.0").pages(Pages::folder("web".into()));
+    /// let server = aether_server::Server::new("coins", "1.0.0").pages("web");
     /// ```
     #[must_use]
-    pub fn pages(self, pages: Pages) -> Server {
-        Server { pages, ..self }
+    pub fn pages(self, pages: impl Into<Pages>) -> Server {
+        Server { pages: pages.into(), ..self }
     }
 
     /// Runs the code added by [`Server::on_start`], then creates the leaderboards of the configuration.
@@ -215,8 +214,11 @@ impl Server {
 
     /// Parses the command line and runs its command. `main` returns the exit code.
     pub fn main(self) -> ExitCode {
-        let Arguments { command } = Arguments::parse();
-        self.run(command)
+        let program = Arguments::command().name(self.name).version(self.version);
+        match Arguments::from_arg_matches(&program.get_matches()) {
+            Ok(Arguments { command }) => self.run(command),
+            Err(error) => error.exit(),
+        }
     }
 
     /// Runs a command.

@@ -82,6 +82,8 @@ struct Shared {
     shared_reads: Option<JobSender>,
     shared_writes: Option<JobSender>,
     threads: Vec<JoinHandle<()>>,
+    /// Threads that only read from SQLite.
+    readers: Vec<JoinHandle<()>>,
     metrics: StoreMetrics,
     dialect: Dialect,
     /// Lock file of a SQLite database. Locked as long as it is open, so that no second server writes to the database.
@@ -332,7 +334,7 @@ impl Shared {
         for _ in 0..settings.readers.max(1) {
             let jobs = JobReceiver::clone(&jobs);
             let reader = Reader::open(path, settings.operation_time_max, jobs, self.metrics.clone())?;
-            self.threads.push(spawn("store-reader", move || reader.run())?);
+            self.readers.push(spawn("store-reader", move || reader.run())?);
             self.metrics.connections.inc();
         }
         self.shared_reads = Some(reads.clone());
@@ -370,17 +372,36 @@ impl Shared {
         metrics: StoreMetrics,
     ) -> Shared {
         let (shared_reads, shared_writes) = (reads.clone(), writes.clone());
-        Shared { reads, writes, shared_reads, shared_writes, threads, metrics, dialect: Dialect::Sqlite, _lock: None }
+        Shared {
+            reads,
+            writes,
+            shared_reads,
+            shared_writes,
+            threads,
+            readers: Vec::new(),
+            metrics,
+            dialect: Dialect::Sqlite,
+            _lock: None,
+        }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        (self.reads, self.writes, self.shared_reads, self.shared_writes) = (None, None, None, None);
-        for thread in self.threads.drain(..) {
-            // The result of a thread that panicked does not matter here.
-            let _ = thread.join();
-        }
+        // Readers end first: the last connection that closes removes SQLite's journal, and one that only reads cannot.
+        (self.reads, self.shared_reads) = (None, None);
+        join_all(&mut self.readers);
+        (self.writes, self.shared_writes) = (None, None);
+        join_all(&mut self.threads);
+    }
+}
+
+/// Waits until threads have ended. If an operation owned the last handle, this is one of the threads; it ends by itself.
+fn join_all(threads: &mut Vec<JoinHandle<()>>) {
+    let current = std::thread::current().id();
+    for thread in threads.drain(..).filter(|thread| thread.thread().id() != current) {
+        // The result of a thread that panicked does not matter here.
+        let _ = thread.join();
     }
 }
 

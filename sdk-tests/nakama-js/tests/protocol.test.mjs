@@ -43,9 +43,9 @@ const thrown = (response) => (response.ok ? response : Promise.reject(response))
 test("an unknown route and a wrong method are distinguished", async () => {
   const { session } = await user(server);
   const { token } = session;
-  await refused(send(server, "GET", "/v2/nothing", { token }).then(thrown), 5, "Not Found");
-  await refused(send(server, "POST", "/v2/account", { token }).then(thrown), 12, "Method Not Allowed");
-  await refused(send(server, "DELETE", "/v2/storage", { token }).then(thrown), 12, "Method Not Allowed");
+  await refused(send(server, "GET", "/v2/nothing", { token }).then(thrown), 5, "Not Found: /v2/nothing is no call of this API. GET /openapi.json lists its calls.");
+  await refused(send(server, "POST", "/v2/account", { token }).then(thrown), 12, "Method Not Allowed: /v2/account has no POST. The Allow header lists its methods.");
+  await refused(send(server, "DELETE", "/v2/storage", { token }).then(thrown), 12, "Method Not Allowed: /v2/storage has no DELETE. The Allow header lists its methods.");
 });
 
 test("a call without authorization says what is missing", async () => {

@@ -50,8 +50,11 @@ export type RoomCode =
  */
 export type LocalCode = "unreachable" | "timed_out" | "disconnected" | "signed_out" | "unsupported";
 
+/** Code of the server's answer to a page whose origin may not connect. The message names the origin and the setting. */
+export type OriginCode = "foreign_origin";
+
 /** Any code. A newer server may send codes that this version does not list. */
-export type ErrorCode = ServiceCode | RoomCode | LocalCode | (string & {});
+export type ErrorCode = ServiceCode | RoomCode | OriginCode | LocalCode | (string & {});
 
 /** Error that every call to the server rejects with, unless its `AbortSignal` ended it. */
 export class AetherError extends Error {
@@ -68,6 +71,12 @@ export class AetherError extends Error {
     this.status = about.status ?? 0;
     this.retryAfterMs = about.retryAfterMs;
   }
+}
+
+/** Returns whether the server refuses every page of this origin. */
+export function isForeignOrigin(error: unknown): error is AetherError {
+  const code: OriginCode = "foreign_origin";
+  return error instanceof AetherError && error.code === code;
 }
 
 /** Returns the error of an HTTP answer that is not a success. */

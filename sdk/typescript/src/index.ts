@@ -1,7 +1,7 @@
 // TypeScript client of Aether: realtime rooms, accounts, storage, leaderboards.
 
 export { Client, type ClientOptions } from "./client.ts";
-export { AetherError, type ErrorCode, type LocalCode, type RoomCode, type ServiceCode } from "./error.ts";
+export { AetherError, type ErrorCode, type LocalCode, type OriginCode, type RoomCode, type ServiceCode } from "./error.ts";
 export { type Store, browserStore, defaultStore, memoryStore } from "./store.ts";
 export { type Time, systemTime } from "./time.ts";
 

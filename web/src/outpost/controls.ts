@@ -107,7 +107,7 @@ export class Controls {
 
   private listenToKeys(keyed: (code: string) => boolean): void {
     addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || isDialogOpen()) return;
       const isHeld = event.code in WALK || ACT.has(event.code);
       // The space bar and Enter activate a focused button, and arrows move a slider.
       if (isHeld && isOperable(event.target, event.code)) return;
@@ -167,8 +167,12 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.closest("input:not([type=range]):not([type=checkbox]), textarea, select") !== null;
 }
 
+/** Returns whether a dialog has the keys: Escape closes it, and nobody walks behind it. */
+function isDialogOpen(): boolean {
+  return document.querySelector("dialog[open]") !== null;
+}
+
 function isOperable(target: EventTarget | null, code: string): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  if (target.closest("dialog") !== null) return true;
   return ACT.has(code) ? target.closest("button, a, input, summary") !== null : code.startsWith("Arrow") && target.closest("input") !== null;
 }

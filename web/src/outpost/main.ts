@@ -65,6 +65,7 @@ function join(): ReturnType<typeof joinGame<Input>> {
 function keyed(code: string, tools: Tools): boolean {
   const tool = TOOLS[Number(/^(?:Digit|Numpad)(\d)$/.exec(code)?.[1]) - 1];
   if (tool !== undefined) tools.take(tool);
+  else if (code === "Escape" && network.isOpen) network.toggle();
   else if (code === "Escape") tools.take("Blaster");
   else if (code === "KeyX") tools.take("Remove");
   else if (code === "KeyN") network.toggle();

@@ -51,6 +51,10 @@ export class NetworkPanel {
     return element("prediction", HTMLInputElement).checked;
   }
 
+  get isOpen(): boolean {
+    return document.body.classList.contains("network-open");
+  }
+
   toggle(): void {
     const isOpen = document.body.classList.toggle("network-open");
     button("toggle-network").setAttribute("aria-pressed", String(isOpen));

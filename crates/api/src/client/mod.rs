@@ -13,6 +13,7 @@ mod purchase;
 mod rpc;
 mod session;
 mod storage;
+mod unbuilt;
 
 pub use crate::routing::{RateSettings, RequestRates, default_rate};
 pub use access::ApiKeys;
@@ -20,7 +21,7 @@ pub use aether_services::calls::RatePreset;
 
 use crate::answers::AnswerBudget;
 use crate::peer::{PeerAddress, TrustedProxies};
-use crate::routing::{Calls, CustomRoute, Description, ErrorAnswer, Interface, Routes, answer};
+use crate::routing::{Calls, CustomRoute, Description, ErrorAnswer, Interface, Routes, answer, shown_path};
 use crate::slow_bodies::SlowBodies;
 use aether_metrics::Registry;
 use aether_services::calls::Access;
@@ -29,7 +30,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, Uri};
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -115,14 +116,23 @@ impl Calls for ClientApi {
 
 /// Returns a router with all routes of the client API, to be merged into a router of any state.
 pub fn router<S: Clone + Send + Sync + 'static>(api: ClientApi) -> Router<S> {
-    routes()
-        .described(&description())
-        .into_router(api)
-        .method_not_allowed_fallback(async || {
-            ErrorAnswer::from(ServiceError::new(GrpcCode::Unimplemented, "Method Not Allowed"))
-        })
-        .route("/v2/{*anything}", any(async || ErrorAnswer::from(ServiceError::new(GrpcCode::NotFound, "Not Found"))))
+    unbuilt::with_unbuilt(routes().described(&description()).into_router(api))
+        .method_not_allowed_fallback(method_not_allowed)
+        .route("/v2/{*anything}", any(unknown_call))
         .layer(axum::middleware::from_fn(layer::layer))
+}
+
+/// Answers a method that a path does not have. The protocol has this code and status for it.
+async fn method_not_allowed(method: Method, uri: Uri) -> ErrorAnswer {
+    let path = shown_path(&uri);
+    let message = format!("Method Not Allowed: {path} has no {method}. The Allow header lists its methods.");
+    ServiceError::with(GrpcCode::Unimplemented, message).into()
+}
+
+async fn unknown_call(uri: Uri) -> ErrorAnswer {
+    let path = shown_path(&uri);
+    let message = format!("Not Found: {path} is no call of this API. GET /openapi.json lists its calls.");
+    ServiceError::with(GrpcCode::NotFound, message).into()
 }
 
 /// Returns the names and rate presets of all operations that are served.

@@ -4,7 +4,7 @@
 use super::answer::{ErrorAnswer, json};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, Uri, header};
 use serde::Serialize;
 
 /// An error: a status, a code for programs and a sentence for people.
@@ -17,6 +17,9 @@ pub struct ApiError {
     /// Error message for people.
     pub sentence: String,
 }
+
+/// Longest path that an error shows, in bytes: longer than any route of the server.
+const PATH_SHOWN_BYTES_MAX: usize = 200;
 
 /// Errors of the router and its layers, which no handler declares.
 const LAYER_ERRORS: [(StatusCode, &str, &str); 9] = [
@@ -75,11 +78,22 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Replaces the body of an error response that is not JSON. Headers such as `Allow` are kept.
+/// Returns the error for a path at which there is nothing.
+pub(crate) fn not_found(uri: &Uri) -> ApiError {
+    let sentence = format!("There is nothing at {}. Check the URL.", shown_path(uri));
+    ApiError::new(StatusCode::NOT_FOUND, "not_found", sentence)
+}
+
+/// Returns the path of a URL as errors show it. It is text of the peer, so a long one is left out.
+pub(crate) fn shown_path(uri: &Uri) -> &str {
+    if uri.path().len() <= PATH_SHOWN_BYTES_MAX { uri.path() } else { "this path" }
+}
+
+/// Replaces the body of an error response that is neither JSON nor a page. Headers such as `Allow` are kept.
 pub(crate) fn complete(response: Response) -> Response {
     let is_error = response.status().is_client_error() || response.status().is_server_error();
-    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|of| of == "application/json");
-    if !is_error || is_json {
+    let is_written = |of: &HeaderValue| of == "application/json" || of.as_bytes().starts_with(b"text/html");
+    if !is_error || response.headers().get(header::CONTENT_TYPE).is_some_and(is_written) {
         return response;
     }
     let (mut parts, _) = response.into_parts();

@@ -16,7 +16,7 @@ mod routes;
 
 pub(crate) use answer::{ErrorAnswer, JSON, answer, json, with_headers};
 pub use error::ApiError;
-pub(crate) use error::complete;
+pub(crate) use error::{complete, not_found, shown_path};
 pub(crate) use openapi::Description;
 pub use rate::{RateSettings, RequestRates, default_rate};
 pub(crate) use routes::{CustomRoute, Form, Received, Routes, WrittenForm};

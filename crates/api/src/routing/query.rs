@@ -150,6 +150,7 @@ impl<'de> Deserializer<'de> for SingleValue<'de> {
 mod tests {
     use super::*;
     use aether_messages::api::{GetUsersRequest, ListFriendsRequest, ListGroupsRequest};
+    use aether_services::GrpcCode;
 
     fn read<T: DeserializeOwned + Default>(query: &str) -> Result<T, ServiceError> {
         let mut values = QueryValues::default();
@@ -170,13 +171,16 @@ mod tests {
     fn numbers_and_booleans_are_read_from_text() {
         let request: ListGroupsRequest = read("limit=10&open=true&members=0&unknown=1").expect("the query is valid");
         assert_eq!((request.limit, request.open, request.members), (Some(10), Some(true), Some(0)));
-        assert!(read::<ListFriendsRequest>("limit=ten").is_err());
-        assert!(read::<ListGroupsRequest>("open=maybe").is_err());
+        let limit = read::<ListFriendsRequest>("limit=ten").expect_err("it is no number");
+        assert!(limit.code == GrpcCode::InvalidArgument && limit.message.contains("ten"), "{limit}");
+        let open = read::<ListGroupsRequest>("open=maybe").expect_err("it is no boolean");
+        assert!(open.code == GrpcCode::InvalidArgument && open.message.contains("maybe"), "{open}");
     }
 
     #[test]
     fn the_number_of_values_is_limited() {
         assert!(read::<GetUsersRequest>(&"ids=a&".repeat(PAIRS_MAX)).is_ok());
-        assert!(read::<GetUsersRequest>(&"ids=a&".repeat(PAIRS_MAX + 1)).is_err());
+        let many = read::<GetUsersRequest>(&"ids=a&".repeat(PAIRS_MAX + 1)).expect_err("it is one too many");
+        assert_eq!(&*many.message, "The query has more than 1100 values. Send fewer at once.");
     }
 }

@@ -154,3 +154,26 @@ async fn the_program_serves_the_built_pages() {
     }
     server.kill().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configured_folder_replaces_the_pages_of_the_program_and_must_exist() {
+    let data = Data(std::env::temp_dir().join(format!("aether-pages-{}", uuid::Uuid::new_v4().simple())));
+    let folder = data.0.join("web");
+    let (setting, path) = (format!("http.pages={}", folder.display()), data.0.display().to_string());
+    let program = crate::support::program();
+    let address = "127.0.0.1:0";
+    let fixed = ["serve", "--data-dir", &path, "--address", address, "--admin-address", address, "--set", &setting];
+    let refused = aether_testkit_server::command(program, &fixed).output();
+    let refused =
+        tokio::time::timeout(aether_testkit_server::DEADLINE, refused).await.expect("it ends").expect("it runs");
+    assert!(!refused.status.success(), "{refused:?}");
+    let expected = format!("http.pages: {} is not a folder. Create it, or change the setting.\n", folder.display());
+    assert_eq!(String::from_utf8_lossy(&refused.stderr), expected);
+
+    std::fs::create_dir_all(&folder).expect("the folder can be created");
+    std::fs::write(folder.join("index.html"), "<!doctype html>mine").expect("files can be written");
+    let server = Process::serve(program, &data.0, &["database.url=memory", &setting]).await;
+    assert_eq!(get(server.http, "/", "").await.body, "<!doctype html>mine");
+    assert_eq!(get(server.http, "/arena", "").await.status, 404, "the pages of the program are not served");
+    server.kill().await;
+}

@@ -2,6 +2,7 @@
 
 pub mod backup;
 pub mod check;
+mod load;
 pub mod migrate;
 pub mod replay;
 pub mod rooms;
@@ -11,6 +12,7 @@ pub mod token;
 
 use crate::clock::unix_seconds;
 use crate::server::Server;
+use aether_load::LoadArguments;
 use backup::{BackupArguments, RestoreArguments};
 use check::CheckArguments;
 use migrate::MigrateArguments;
@@ -44,6 +46,8 @@ pub enum Command {
     Replay(ReplayArguments),
     /// Run the server and record every room
     Record(serve::RecordArguments),
+    /// Run bots against a server and print a report
+    Load(LoadArguments),
 }
 
 impl Command {
@@ -59,6 +63,7 @@ impl Command {
             Command::Seed(arguments) => print(block_on(arguments.run())),
             Command::Rooms(arguments) => print(block_on(arguments.run())),
             Command::Replay(arguments) => print(replay::run(&server, &arguments)),
+            Command::Load(arguments) => load::run(&server, arguments),
         }
     }
 }

@@ -14,6 +14,7 @@ use aether_services::{Caller, GrpcCode, ServiceError, Services, ServicesExtensio
 use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use uuid::Uuid;
 
 /// Names of the sample players. Their device ids are made of them.
@@ -22,6 +23,8 @@ const PLAYERS: [&str; 10] =
 /// Names and reset schedules of the leaderboards: that of the sandbox, and one that is reset each Monday.
 const LEADERBOARDS: [(&str, &str); 2] = [("sandbox", ""), ("weekly", "0 0 * * 1")];
 const COINS: i64 = 100;
+/// Longest time until the database is closed.
+const STORE_CLOSE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Flags of `aether seed`.
 #[derive(clap::Args, Clone, Debug)]
@@ -63,6 +66,12 @@ async fn seed_configured(config: &Config) -> Result<Seeded, String> {
     let progress = ProgressBar::new(PLAYERS.len() as u64);
     let seeded = seed(&services, &|| progress.inc(1)).await;
     progress.finish_and_clear();
+    let store = services.store.clone();
+    drop(services);
+    // Operations that were just answered may use the database for a moment.
+    if !store.close_within(STORE_CLOSE_TIME_MAX).await {
+        return Err("The database was not closed in time. It recovers when it is opened again.".to_owned());
+    }
     seeded.map_err(|error| error.to_string())
 }
 

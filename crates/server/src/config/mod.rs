@@ -127,9 +127,12 @@ section! {
         header_seconds: u32 = 10, within 1..=300;
         /// Time limit of a request, from its headers to its answer.
         request_seconds: u32 = 30, within 1..=3600;
-        /// Origins of other sites whose pages may use the API and connect. Pages of this server always may. An origin that is
-        /// not on this machine makes the server count as public.
+        /// Origins of other sites whose pages may use the API and connect. Pages of this server always may. On loopback, so
+        /// may pages of other servers on this machine. An origin that is not on this machine makes the server count as
+        /// public.
         allowed_origins: Vec<Origin> = Vec::new();
+        /// Folder with pages that are served at `/`, instead of those of the program.
+        pages: Option<PathBuf> = None;
     }
 }
 

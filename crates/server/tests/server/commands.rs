@@ -86,6 +86,8 @@ fn token_fails_if_the_server_would_reject_it_and_creates_no_keys() {
     let error = token_arguments(&["--name", &"x".repeat(65)]).sign(&Config::default(), NOW).unwrap_err();
     assert_eq!(error.to_string(), "The name is longer than 64 bytes; use a shorter --name.");
     assert!(!config.data_dir.exists());
-    assert!(Program::try_parse_from(["aether", "token", "--role", "owner"]).is_err());
-    assert!(Program::try_parse_from(["aether", "token", "--seconds", "0"]).is_err());
+    for (flag, value) in [("--role", "owner"), ("--seconds", "0")] {
+        let error = Program::try_parse_from(["aether", "token", flag, value]).err().expect("the value is invalid");
+        assert!(error.to_string().contains(&format!("'{value}' for '{flag} ")), "{error}");
+    }
 }

@@ -1,11 +1,11 @@
 //! Sessions: start, refresh, stolen tokens, and end.
 
 use aether_metrics::Registry;
-use aether_services::GrpcCode;
 use aether_services::clock::{ManualClock, WallClock};
 use aether_services::session::keys::KeyRing;
 use aether_services::session::tokens::{Claims, Role, Tokens};
 use aether_services::session::{NewSession, SessionState, Sessions, Settings, TokenPair};
+use aether_services::{GrpcCode, ServiceError};
 use aether_store::{Database, Store, StoreError, values};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -79,6 +79,21 @@ fn none() -> BTreeMap<String, String> {
     BTreeMap::new()
 }
 
+/// Asserts that an access token is rejected as invalid, and for no other reason.
+#[track_caller]
+fn assert_access_rejected<T: std::fmt::Debug>(checked: Result<T, ServiceError>, why: &str) {
+    let error = checked.expect_err(why);
+    assert_eq!((error.code, &*error.message), (GrpcCode::Unauthenticated, "Auth token invalid"), "{why}");
+}
+
+/// Asserts that a refresh token is rejected as invalid, and for no other reason.
+#[track_caller]
+fn assert_refresh_rejected<T: std::fmt::Debug>(refreshed: Result<T, ServiceError>, why: &str) {
+    let error = refreshed.expect_err(why);
+    let expected = (GrpcCode::Unauthenticated, "Refresh token invalid or expired.");
+    assert_eq!((error.code, &*error.message), expected, "{why}");
+}
+
 #[tokio::test]
 async fn an_access_token_identifies_a_user_until_it_expires() {
     let fixture = Fixture::new(SETTINGS).await;
@@ -87,7 +102,7 @@ async fn an_access_token_identifies_a_user_until_it_expires() {
     let identity = fixture.sessions.check(&pair.access).expect("it is fresh");
     assert_eq!((identity.user, identity.username.as_str()), (user, "alice"));
     assert_eq!(identity.variables["team"], "red");
-    assert!(fixture.sessions.check(&pair.refresh).is_err(), "a refresh token is no access token");
+    assert_access_rejected(fixture.sessions.check(&pair.refresh), "a refresh token is no access token");
     fixture.clock.advance_ms(900_000);
     let rejected = fixture.sessions.check(&pair.access).expect_err("it has expired");
     assert_eq!((rejected.code, &*rejected.message), (GrpcCode::Unauthenticated, "Auth token invalid"));
@@ -110,7 +125,10 @@ async fn a_refresh_continues_the_session_and_updates_the_username() {
     let others = BTreeMap::from([("team".to_owned(), "blue".to_owned())]);
     let third = fixture.sessions.refresh(&second.refresh, others).await.expect("it is the first time");
     assert_eq!(fixture.sessions.check(&third.access).expect("it is fresh").variables["team"], "blue");
-    assert!(fixture.sessions.refresh(&first.access, none()).await.is_err(), "an access token is no refresh token");
+    assert_refresh_rejected(
+        fixture.sessions.refresh(&first.access, none()).await,
+        "an access token is no refresh token",
+    );
 }
 
 #[tokio::test]
@@ -122,9 +140,9 @@ async fn a_refresh_token_used_twice_ends_the_session() {
     fixture.clock.advance_ms(11_000);
     let rejected = fixture.sessions.refresh(&first.refresh, none()).await.expect_err("it was used");
     assert_eq!(rejected.code, GrpcCode::Unauthenticated);
-    assert!(fixture.sessions.check(&second.access).is_err(), "client and thief cannot be told apart");
-    assert!(fixture.sessions.refresh(&second.refresh, none()).await.is_err());
-    assert!(fixture.restarted().await.check(&second.access).is_err(), "also after a restart");
+    assert_access_rejected(fixture.sessions.check(&second.access), "client and thief cannot be told apart");
+    assert_refresh_rejected(fixture.sessions.refresh(&second.refresh, none()).await, "it was revoked");
+    assert_access_rejected(fixture.restarted().await.check(&second.access), "also after a restart");
 }
 
 #[tokio::test]
@@ -156,8 +174,8 @@ async fn logging_out_ends_the_session_of_the_token_also_after_a_restart() {
     let (mine, other) = (fixture.start(user).await, fixture.start(user).await);
     fixture.sessions.log_out(user, &mine.access, &mine.refresh).await.expect("it is mine");
     for sessions in [&fixture.sessions, &fixture.restarted().await] {
-        assert!(sessions.check(&mine.access).is_err());
-        assert!(sessions.refresh(&mine.refresh, none()).await.is_err());
+        assert_access_rejected(sessions.check(&mine.access), "it was revoked");
+        assert_refresh_rejected(sessions.refresh(&mine.refresh, none()).await, "it was revoked");
         assert!(sessions.check(&other.access).is_ok());
     }
     let stranger = fixture.user("bob").await;
@@ -174,7 +192,9 @@ async fn logging_out_without_a_token_ends_all_and_the_next_login_is_valid_at_onc
     fixture.sessions.log_out(user, "", "").await.expect("it is the user");
     let later = fixture.start(user).await;
     for sessions in [&fixture.sessions, &fixture.restarted().await] {
-        assert!(sessions.check(&one.access).is_err() && sessions.check(&two.access).is_err());
+        for ended in [&one, &two] {
+            assert_access_rejected(sessions.check(&ended.access), "all were ended");
+        }
         assert!(sessions.check(&later.access).is_ok(), "it started in the same second, but later");
     }
 }
@@ -199,11 +219,11 @@ async fn a_new_session_ends_the_others_with_single_session() {
     let first = fixture.start(user).await;
     let second = fixture.start(user).await;
     let third = fixture.start(user).await;
-    assert!(fixture.sessions.check(&first.access).is_err());
-    assert!(fixture.sessions.check(&second.access).is_err(), "all of it within one second");
+    assert_access_rejected(fixture.sessions.check(&first.access), "it was revoked");
+    assert_access_rejected(fixture.sessions.check(&second.access), "all of it within one second");
     assert!(fixture.sessions.check(&third.access).is_ok());
     let restarted = fixture.restarted().await;
-    assert!(restarted.check(&second.access).is_err());
+    assert_access_rejected(restarted.check(&second.access), "it was revoked");
     assert!(restarted.check(&third.access).is_ok());
 }
 
@@ -270,7 +290,8 @@ async fn a_failed_flush_is_reported_and_retried() {
         transaction.execute("ALTER TABLE sessions RENAME TO elsewhere", &[]).map(|_| ())
     };
     fixture.store.write(drop_table).await.expect("it can be renamed");
-    assert!(fixture.sessions.flush().await.is_err());
+    let failed = fixture.sessions.flush().await.expect_err("the table is missing");
+    assert_eq!(failed.code, GrpcCode::Internal, "{failed}");
     let back = |transaction: &mut aether_store::Transaction<'_>| {
         transaction.execute("ALTER TABLE elsewhere RENAME TO sessions", &[]).map(|_| ())
     };
@@ -340,7 +361,7 @@ async fn tokens_of_an_erased_user_stay_invalid_after_a_restart() {
     let (gone, stays) = (fixture.start(alice).await, fixture.start(bob).await);
     erase(&fixture, alice).await;
     let restarted = fixture.restarted().await;
-    assert!(restarted.check(&gone.access).is_err(), "the account is erased");
+    assert_access_rejected(restarted.check(&gone.access), "the account is erased");
     assert!(restarted.check(&stays.access).is_ok());
     fixture.clock.advance_ms(604_801_000);
     let epoch = fixture.restarted().await.revocations().epoch();
@@ -366,7 +387,7 @@ async fn a_revocation_outlives_tokens_that_were_issued_before_the_lifetime_was_l
     lowered.log_out(alice, "", &one.refresh).await.expect("it is hers");
     lowered.refresh(&twice.refresh, none()).await.expect("it is valid");
     fixture.clock.advance_ms(1_000);
-    assert!(lowered.refresh(&twice.refresh, none()).await.is_err(), "it was used before");
+    assert_refresh_rejected(lowered.refresh(&twice.refresh, none()).await, "it was used before");
     let session = lowered.check(&pending.access).expect("it is valid").session;
     lowered.revoke_at_once(session, alice, "a resume token was used twice").await.expect("the database answers");
     lowered.log_out(bob, "", "").await.expect("it is him");
@@ -378,7 +399,7 @@ async fn a_revocation_outlives_tokens_that_were_issued_before_the_lifetime_was_l
         let restarted = open(&fixture.store, &fixture.tokens, &fixture.clock, LOWERED).await;
         for sessions in [&lowered, &restarted] {
             for (name, token) in [("one", &one), ("twice", &twice), ("pending", &pending), ("all", &all)] {
-                assert!(sessions.refresh(&token.refresh, none()).await.is_err(), "{name} was revoked");
+                assert_refresh_rejected(sessions.refresh(&token.refresh, none()).await, "{name} was revoked");
             }
         }
     }
@@ -394,7 +415,7 @@ async fn a_used_refresh_token_stays_used_after_its_history_was_pruned() {
     lowered.refresh(&tokens.refresh, none()).await.expect("it is valid");
     fixture.clock.advance_ms(3 * 86_400_000);
     lowered.prune(fixture.clock.now_ms() - 86_400_000).await.expect("the database answers");
-    assert!(lowered.refresh(&tokens.refresh, none()).await.is_err(), "it was used before");
+    assert_refresh_rejected(lowered.refresh(&tokens.refresh, none()).await, "it was used before");
 }
 
 #[tokio::test]

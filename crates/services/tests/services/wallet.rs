@@ -302,6 +302,6 @@ async fn wallets_conserve_under_concurrent_transfers() {
         }
         assert_eq!(total, 100, "{}", database.name);
         let metrics = registry.render();
-        assert!(metrics.contains("aether_database_retries_total 0"), "{}: {metrics}", database.name);
+        assert!(metrics.contains("\naether_database_retries_total 0\n"), "{}: {metrics}", database.name);
     }
 }

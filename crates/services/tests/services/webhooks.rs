@@ -115,7 +115,7 @@ async fn a_failed_message_is_retried_with_the_same_key_and_parked_in_the_end() {
     assert_eq!(fixture.depth().await, (0, 1), "it stays in the outbox");
     let keys: Vec<_> = receiver.received().iter().map(|(headers, _)| headers["idempotency-key"].clone()).collect();
     assert!(keys.len() == 3 && keys.iter().all(|key| *key == keys[0]));
-    assert!(fixture.registry.render().contains("aether_webhook_messages_total{outcome=\"given_up\"} 1"));
+    assert!(fixture.registry.render().contains("aether_webhook_messages_total{outcome=\"given_up\"} 1\n"));
 }
 
 #[tokio::test]
@@ -174,5 +174,5 @@ async fn parked_messages_are_removed_after_seven_days() {
     fixture.push("event").await;
     assert_eq!(fixture.webhooks.prune().await, Ok(1));
     assert_eq!(fixture.depth().await, (1, 0), "what waits stays");
-    assert!(fixture.registry.render().contains("aether_webhook_messages_total{outcome=\"pruned\"} 1"));
+    assert!(fixture.registry.render().contains("aether_webhook_messages_total{outcome=\"pruned\"} 1\n"));
 }

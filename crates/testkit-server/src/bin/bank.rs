@@ -2,10 +2,10 @@
 //!
 //! Only server code can change wallets, so a hook does it. The answer to the event acknowledges the change.
 
-use aether_server::Server;
 use aether_server::services::operation::Event;
 use aether_server::services::wallet::{Amounts, WalletUpdate};
 use aether_server::services::{GrpcCode, ServiceError, Services};
+use aether_server::{RelaySettings, Server};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
@@ -15,6 +15,7 @@ fn main() -> ExitCode {
     let services: Arc<OnceLock<Arc<Services>>> = Arc::default();
     let opened = Arc::clone(&services);
     Server::new("bank", env!("CARGO_PKG_VERSION"))
+        .relay("tellers", RelaySettings::default())
         .on_start(async move |services| {
             let _ = opened.set(services);
             Ok(())

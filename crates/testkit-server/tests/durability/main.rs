@@ -2,6 +2,7 @@
 //! restarted, and its wallets are compared with the records of its clients. The test `program` of the package `aether` does
 //! the same with objects, scores and accounts.
 
+mod game_program;
 mod wallets;
 
 use aether_server::services::clock::SystemClock;

@@ -1,7 +1,7 @@
 // Joining a room.
 
-import { AetherError } from "../error.ts";
-import { type Server, type ServerInfo } from "../services/server.ts";
+import { AetherError, isForeignOrigin } from "../error.ts";
+import type { Server, ServerInfo } from "../services/server.ts";
 import type { CallOptions } from "../services/requests.ts";
 import type { Time } from "../time.ts";
 import { type Attention, pageAttention } from "./attention.ts";
@@ -64,9 +64,10 @@ export async function joinRoom<Input extends object = Fields>(
 ): Promise<Room<Input>> {
   const { time } = parts;
   const room = typeof choice === "string" ? { type: { name: choice } } : choice;
+  const admission = new PageAdmission(parts);
   const openers = {
-    webSocket: webSocketAt(`${parts.url.replace(/^http/, "ws")}/rt`, options.webSocket),
-    webTransport: () => webTransportOf(parts),
+    webSocket: admission.explained(webSocketAt(`${parts.url.replace(/^http/, "ws")}/rt`, options.webSocket)),
+    webTransport: () => webTransportOf(parts, admission),
   };
   const joined = new Room<Input>({
     core: await coreOf(room, options, time),
@@ -111,8 +112,50 @@ function untilJoined<Input extends object>(room: Room<Input>, options: CallOptio
 }
 
 /** Asks each time, because the certificate's hash changes while a server runs. */
-async function webTransportOf({ server, url }: JoinParts): Promise<OpenTransport | undefined> {
+async function webTransportOf({ url }: JoinParts, admission: PageAdmission): Promise<OpenTransport | undefined> {
   if (!hasWebTransport()) return undefined;
-  const info: ServerInfo = await server.info({ timeoutMs: INFO_MS_MAX });
+  const info = await admission.info();
   return info.webTransport === null ? undefined : webTransportAt(info.webTransport, url);
+}
+
+/**
+ * Finds out whether the server refuses the origin of this page. Browsers hide the reason why a WebSocket or
+ * WebTransport does not open, but a page of any origin can read a refusal at `/api/server`.
+ */
+class PageAdmission {
+  private readonly parts: JoinParts;
+  private isKnown: boolean;
+
+  constructor(parts: JoinParts) {
+    this.parts = parts;
+    this.isKnown = !isForeignPage(parts.url);
+  }
+
+  /** Server information, which is read with the page's origin. */
+  async info(signal?: AbortSignal): Promise<ServerInfo> {
+    const info = await this.parts.server.info({ timeoutMs: INFO_MS_MAX, signal });
+    this.isKnown = true;
+    return info;
+  }
+
+  /** Opens a transport, and rejects with the server's reason if it refuses the page's origin. */
+  explained(open: OpenTransport): OpenTransport {
+    return async (encoding, events, signal) => {
+      try {
+        return await open(encoding, events, signal);
+      } catch (error) {
+        if (!this.isKnown && !signal.aborted) await this.info(signal).catch(throwForeignOrigin);
+        throw error;
+      }
+    };
+  }
+}
+
+function throwForeignOrigin(error: unknown): void {
+  if (isForeignOrigin(error)) throw error;
+}
+
+/** Returns whether another server serves the page. Without a page there is no origin. */
+function isForeignPage(url: string): boolean {
+  return "location" in globalThis && location.origin !== new URL(url).origin;
 }

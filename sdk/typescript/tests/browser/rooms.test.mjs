@@ -10,7 +10,7 @@ import { until } from "../support/until.mjs";
 
 const LIMIT = { timeout: 120_000 };
 const IDLE_SECONDS = 4;
-/** Page from another origin. The browser gets its content without a server. */
+/** Page of another server on this machine. The browser gets its content without a server. */
 const ELSEWHERE = "http://127.0.0.1:5173";
 let server;
 let browser;
@@ -18,7 +18,7 @@ let contexts = [];
 let wires = [];
 
 before(async () => {
-  server = await startServer(["log.filter=warn", `http.allowed_origins=${ELSEWHERE}`, `connections.idle_seconds=${IDLE_SECONDS}`]);
+  server = await startServer(["log.filter=warn", `connections.idle_seconds=${IDLE_SECONDS}`]);
   browser = await launch();
 });
 
@@ -119,9 +119,49 @@ test("WebSocket is used where WebTransport is blocked", LIMIT, async () => {
   await fly(page);
 });
 
-test("a page of an allowed origin can play", LIMIT, async () => {
-  const page = await player({ origin: ELSEWHERE });
-  await fly(page);
+test("a page of another server on this machine can play on loopback", LIMIT, async () => {
+  for (const transport of ["websocket", "webtransport"]) {
+    const page = await player({ origin: ELSEWHERE, transport });
+    assert.equal((await shown(page)).transport, transport);
+    await fly(page);
+  }
+});
+
+test("a page of an allowed origin can play on a public server", LIMIT, async () => {
+  const publicServer = await startServer(["log.filter=warn", "http.allowed_origins=https://game.example," + ELSEWHERE]);
+  try {
+    const page = await player({ url: publicServer.url, origin: ELSEWHERE });
+    await fly(page);
+  } finally {
+    await publicServer.remove();
+  }
+});
+
+test("a page of another origin learns at once why it may not join", LIMIT, async () => {
+  const publicServer = await startServer(["log.filter=warn", "http.allowed_origins=https://game.example"]);
+  try {
+    for (const transport of ["websocket", "webtransport", "auto"]) {
+      const page = await open(`
+        import { Client } from "@aether-game/client";
+        const began = performance.now();
+        const client = new Client({ url: ${JSON.stringify(publicServer.url)} });
+        const refused = await client.join("sandbox", ${JSON.stringify({ transport })}).catch((error) => error);
+        const { code, message, status } = refused;
+        Object.assign(window, { refused: { code, message, status, seconds: (performance.now() - began) / 1000 } });
+      `, { origin: ELSEWHERE });
+      await page.waitForFunction(() => window.refused !== undefined);
+      const { code, message, seconds } = await page.evaluate(() => window.refused);
+      assert.equal(code, "foreign_origin", message);
+      assert.match(message, /http:\/\/127\.0\.0\.1:5173 .*`http\.allowed_origins`/);
+      // Without the reason it would try for 20 seconds.
+      assert.ok(seconds < 15, `${transport}: ${seconds} s`);
+    }
+    const logged = publicServer.log.split("\n").filter((line) => line.includes("page refused") && line.includes(ELSEWHERE));
+    assert.equal(logged.length, 1, publicServer.log);
+    assert.match(logged[0], /http\.allowed_origins/);
+  } finally {
+    await publicServer.remove();
+  }
 });
 
 test("a cut connection resumes with the same ship, and a player can switch transports", LIMIT, async () => {

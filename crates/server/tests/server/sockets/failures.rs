@@ -51,6 +51,66 @@ async fn all_errors_of_the_public_listener_have_the_same_form() {
     server.stop().await;
 }
 
+/// Requests of a table in the page on compatibility, with values for the parts of a path.
+fn requests(heading: &str) -> Vec<(String, String)> {
+    const PAGE: &str = include_str!("../../../../../docs/reference/compatibility.md");
+    let part = PAGE.split("\n## ").find(|part| part.starts_with(heading)).expect("the page has this heading");
+    let rows = part.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let request = |(request, _): (&str, &str)| {
+        let (method, path) = request.split_once(' ').expect("a request has a method and a path");
+        let path = path.split('/').map(|name| if name.starts_with('{') { "x" } else { name });
+        (method.to_owned(), path.collect::<Vec<_>>().join("/"))
+    };
+    rows.map(request).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_are_not_built_answer_501_with_a_sentence_and_the_others_do_not() {
+    let server = TestServer::start(|_| {}).await;
+    let unbuilt = requests("Not built yet");
+    assert!(unbuilt.len() > 30, "{unbuilt:?}");
+    for (method, path) in unbuilt {
+        let answer = server.request(server.http, &method, &path, &[]).await;
+        assert_eq!(
+            (answer.status, &answer.json()["code"]),
+            (501, &Value::from(12)),
+            "{method} {path}: {}",
+            answer.body
+        );
+        let sentence = answer.json()["message"].to_string();
+        assert!(sentence.contains(" is not built yet"), "{method} {path}: {sentence}");
+    }
+    for (method, path) in requests("Calls").into_iter().chain(requests("Additions")) {
+        let answer = server.request(server.http, &method, &path, &[]).await;
+        assert!(!matches!(answer.status, 404 | 405 | 501), "{method} {path}: {}", answer.body);
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_call_and_a_wrong_method_are_named() {
+    let server = TestServer::start(|_| {}).await;
+    let long = format!("/v2/{}", "x".repeat(300));
+    for (method, path, status, message) in [
+        (
+            "GET",
+            "/v2/nothing",
+            404,
+            "Not Found: /v2/nothing is no call of this API. GET /openapi.json lists its calls.",
+        ),
+        ("GET", &long, 404, "Not Found: this path is no call of this API. GET /openapi.json lists its calls."),
+        ("POST", "/v2/user", 501, "Method Not Allowed: /v2/user has no POST. The Allow header lists its methods."),
+        ("PUT", "/v2/friend", 501, "Method Not Allowed: /v2/friend has no PUT. The Allow header lists its methods."),
+    ] {
+        let answer = server.request(server.http, method, path, &[]).await;
+        assert_eq!((answer.status, &answer.json()["message"]), (status, &Value::from(message)), "{method} {path}");
+        assert_eq!(answer.head.contains("\r\nallow: "), status == 501, "{}", answer.head);
+    }
+    let answer = server.request(server.http, "GET", "/missing", &[]).await;
+    assert_eq!(answer.json()["error"], "There is nothing at /missing. Check the URL.");
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn errors_for_large_bodies_and_too_many_guests_have_the_same_form() {
     let server = TestServer::start(|_| {}).await;

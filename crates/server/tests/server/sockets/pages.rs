@@ -1,7 +1,7 @@
 //! The default page, cross-origin requests, online status of users, and configured limits.
 
 use aether_server::config::{Config, ConfigArguments, OperationRate};
-use aether_testkit_server::{ApiClient, PROTOBUF, TRANSPORTS, TestServer, until};
+use aether_testkit_server::{ApiClient, JSON, PROTOBUF, RawSocket, TRANSPORTS, TestServer, until};
 use aether_wire::{Hello, RoomSelector, Token};
 use serde_json::json;
 use std::io;
@@ -33,9 +33,13 @@ async fn only_pages_of_allowed_origins_can_read_answers() {
         assert!(answer.head.contains("access-control-allow-methods: get, head, post"), "{}", answer.head);
         assert!(answer.head.contains("access-control-allow-headers: authorization, content-type"), "{}", answer.head);
 
-        for foreign in ["https://elsewhere.example", "null"] {
+        for foreign in ["https://elsewhere.example", "http://localhost:5173", "null"] {
+            // Only the refusal can be read.
             let answer = server.request(server.http, method, path, &[("origin", foreign)]).await;
-            assert!(!answer.head.contains("access-control-allow"), "{}", answer.head);
+            assert_eq!((answer.status, &answer.json()["code"]), (403, &json!("foreign_origin")), "{path} {foreign}");
+            assert!(answer.head.contains(&format!("access-control-allow-origin: {foreign}\r\n")), "{}", answer.head);
+            let sentence = answer.json()["error"].to_string();
+            assert!(sentence.contains(foreign) && sentence.contains("`http.allowed_origins`"), "{sentence}");
             let answer = server.request(server.http, "OPTIONS", path, &[("origin", foreign)]).await;
             assert_eq!(answer.status, 403, "{path} {foreign}");
             assert!(!answer.head.contains("access-control-allow"), "{}", answer.head);
@@ -44,6 +48,45 @@ async fn only_pages_of_allowed_origins_can_read_answers() {
         assert_eq!(answer.status, 200, "{path}: no page");
         assert!(!answer.head.contains("access-control-allow"), "{}", answer.head);
     }
+    server.stop().await;
+}
+
+/// Headers of a WebSocket upgrade.
+const UPGRADE: [(&str, &str); 5] = [
+    ("upgrade", "websocket"),
+    ("connection", "upgrade"),
+    ("sec-websocket-version", "13"),
+    ("sec-websocket-key", "BwcHBwcHBwcHBwcHBwcHBw=="),
+    ("sec-websocket-protocol", "aether.v2.json"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_other_servers_on_this_machine_may_connect_on_loopback() {
+    let server = TestServer::start(|_| {}).await;
+    for page in ["http://localhost:5173", "http://127.0.0.1:3000", "https://[::1]:8443"] {
+        let answer = server.request(server.http, "GET", "/api/server", &[("origin", page)]).await;
+        assert_eq!(answer.status, 200, "{page}: {}", answer.body);
+        assert!(answer.head.contains(&format!("access-control-allow-origin: {page}\r\n")), "{}", answer.head);
+        RawSocket::open(&server, JSON, &format!("Origin: {page}\r\n")).await;
+    }
+    for (page, host) in [("https://elsewhere.example", "localhost"), ("http://localhost:5173", "rebound.example")] {
+        let headers = [&UPGRADE[..], &[("origin", page), ("host", host)]].concat();
+        let answer = server.request(server.http, "GET", "/rt", &headers).await;
+        assert_eq!((answer.status, &answer.json()["code"]), (403, &json!("foreign_origin")), "{page} at {host}");
+    }
+    assert_eq!(server.metric("aether_origins_refused_total", &[]), 2.0);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_public_server_admits_no_other_pages_of_its_machine() {
+    let server = TestServer::start(allow_game).await;
+    let headers = [&UPGRADE[..], &[("origin", "http://localhost:5173")]].concat();
+    let answer = server.request(server.http, "GET", "/rt", &headers).await;
+    assert_eq!(answer.status, 403, "{}", answer.body);
+    let sentence = answer.json()["error"].to_string();
+    assert!(sentence.contains("http://localhost:5173") && sentence.contains("`http.allowed_origins`"), "{sentence}");
+    RawSocket::open(&server, JSON, &format!("Origin: {GAME}\r\n")).await;
     server.stop().await;
 }
 
@@ -107,13 +150,56 @@ async fn configured_limits_are_enforced() {
     server.stop().await;
 }
 
+/// Accepted content of a browser that opens a page.
+const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_pages_serves_a_plain_one() {
+async fn a_program_without_pages_shows_its_room_types_at_the_root() {
     let server = TestServer::start(|_| {}).await;
-    let answer = server.request(server.http, "GET", "/", &[]).await;
+    let answer = server.request(server.http, "GET", "/", &[BROWSER]).await;
     assert_eq!(answer.status, 200, "{}", answer.body);
-    assert!(answer.body.contains("This server has no pages of its own."), "{}", answer.body);
-    assert!(answer.head.contains("content-security-policy: default-src 'none'"), "{}", answer.head);
-    assert_eq!(server.request(server.http, "GET", "/docs", &[]).await.status, 404);
+    let info = server.get("/api/server").await.json();
+    let room_types = info["roomTypes"].as_array().expect("there are room types");
+    assert!(!room_types.is_empty(), "{info}");
+    for room_type in room_types {
+        let row = format!("<th scope=\"row\">{}</th>", room_type["name"].as_str().expect("a room type has a name"));
+        assert!(answer.body.contains(&row), "{row}: {}", answer.body);
+    }
+    assert_eq!(answer.body.matches("<th scope=\"row\">").count(), room_types.len(), "no other room types");
+    assert!(!answer.body.contains("href=\"/arena\""), "{}", answer.body);
+    let policy = "content-security-policy: default-src 'none'; style-src 'sha256-";
+    assert!(answer.head.contains(policy), "{}", answer.head);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_addresses_get_a_page_in_a_browser_and_json_elsewhere() {
+    let server = TestServer::start(|_| {}).await;
+    let page = server.request(server.http, "GET", "/docs", &[BROWSER]).await;
+    assert_eq!(page.status, 404, "{}", page.body);
+    assert!(page.head.contains("content-type: text/html; charset=utf-8\r\n"), "{}", page.head);
+    assert!(page.body.contains("There is no page here") && page.body.contains("href=\"/\""), "{}", page.body);
+    for path in ["/api/missing", "/v2/missing", "/v2"] {
+        let answer = server.request(server.http, "GET", path, &[BROWSER]).await;
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(answer.head.contains("content-type: application/json\r\n"), "{path}: {}", answer.head);
+    }
+    let program = server.request(server.http, "GET", "/docs", &[("accept", "*/*")]).await;
+    assert_eq!((program.status, &program.json()["code"]), (404, &json!("not_found")));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configured_folder_is_served_at_the_root() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("configured-pages");
+    std::fs::create_dir_all(folder.join("help")).expect("the folder can be created");
+    std::fs::write(folder.join("index.html"), "<!doctype html>my game").expect("files can be written");
+    std::fs::write(folder.join("help/index.html"), "<!doctype html>my help").expect("files can be written");
+    let server = TestServer::start(|config| config.http.pages = Some(folder.clone())).await;
+    for (path, body) in [("/", "<!doctype html>my game"), ("/help", "<!doctype html>my help")] {
+        let answer = server.request(server.http, "GET", path, &[BROWSER]).await;
+        assert_eq!((answer.status, answer.body.as_str()), (200, body), "{path}");
+    }
+    assert_eq!(server.get("/api/server").await.status, 200, "the API has precedence");
     server.stop().await;
 }

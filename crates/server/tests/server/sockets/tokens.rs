@@ -23,7 +23,8 @@ async fn all_invalid_tokens_are_rejected_with_the_same_message() {
         let hello = Hello { token: Some(Token::new(forger.sign(|_| {}))), ..server.hello("sandbox") };
         server.join(transport, PROTOBUF, &hello).await;
         let missing = Hello { token: None, ..server.hello("sandbox") };
-        assert!(server.try_join(transport, PROTOBUF, &missing).await.is_err());
+        let notice = server.try_join(transport, PROTOBUF, &missing).await.err().expect("the request is rejected");
+        assert_eq!(notice.code, ErrorCode::Unauthenticated, "{}", notice.message);
     }
     assert_eq!(server.metric("aether_logins_refused_total", &[("reason", "missing")]), 2.0);
     server.stop().await;
@@ -57,7 +58,8 @@ async fn connections_of_a_revoked_session_are_closed_soon_also_without_messages(
         assert_eq!(silent.end().await.reason(), Some(CloseReason::SessionEnded));
         assert!(began.elapsed() < Duration::from_secs(5), "about a second: {:?}", began.elapsed());
 
-        assert!(server.try_join(transport, PROTOBUF, &hello).await.is_err(), "the session stays revoked");
+        let notice = server.try_join(transport, PROTOBUF, &hello).await.err().expect("the session stays revoked");
+        assert_eq!(notice.code, ErrorCode::Unauthenticated, "{}", notice.message);
         other.send(ClientMessage::ManifestRequest).await;
         other.wait("a manifest", |message| matches!(message, ServerMessage::Manifest(_)).then_some(())).await;
     }

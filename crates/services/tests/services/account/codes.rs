@@ -2,8 +2,8 @@
 
 use super::fixture::{Fixture, HOME, NOW, assert_rejected, by_device, by_email};
 use aether_metrics::Registry;
-use aether_services::GrpcCode;
 use aether_services::account::{Accounts, Settings};
+use aether_services::{GrpcCode, ServiceError};
 use aether_store::{Database, Store};
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -37,6 +37,14 @@ impl Fixture {
 
 fn code(message: &Json) -> String {
     message["code"].as_str().expect("there is a code").to_owned()
+}
+
+/// Asserts that a code is rejected as such, and not because of the request around it.
+#[track_caller]
+fn assert_code_rejected<T: std::fmt::Debug>(outcome: Result<T, ServiceError>, why: &str) {
+    let error = outcome.expect_err(why);
+    let sentence = "The code is invalid, already used, or expired. Request a new one.";
+    assert_eq!((error.code, &*error.message), (GrpcCode::InvalidArgument, sentence), "{why}");
 }
 
 #[tokio::test]
@@ -80,9 +88,9 @@ async fn a_code_expires_and_a_new_one_replaces_it() {
     fixture.with_email().await;
     let first = fixture.reset_code().await;
     let second = fixture.reset_code().await;
-    assert!(fixture.accounts.reset_password(&first, NEW.to_owned()).await.is_err(), "another was sent after it");
+    assert_code_rejected(fixture.accounts.reset_password(&first, NEW.to_owned()).await, "another was sent after it");
     fixture.clock.advance_ms(3_600_000);
-    assert!(fixture.accounts.reset_password(&second, NEW.to_owned()).await.is_err(), "an hour has passed");
+    assert_code_rejected(fixture.accounts.reset_password(&second, NEW.to_owned()).await, "an hour has passed");
     let third = fixture.reset_code().await;
     fixture.clock.advance_ms(3_599_999);
     fixture.accounts.reset_password(&third, NEW.to_owned()).await.expect("an hour has not passed");
@@ -173,7 +181,7 @@ async fn a_code_verifies_only_the_address_it_was_sent_to() {
         fixture.accounts.request_email_verification(user, HOME).await.expect("it is sent");
         let first = code(&fixture.only_message("account.email_verification").await);
         fixture.accounts.link(user, by_email("new@example.com", NEW)).await.expect("it is nobody's");
-        assert!(fixture.accounts.verify_email(&first).await.is_err(), "the address is another now");
+        assert_code_rejected(fixture.accounts.verify_email(&first).await, "the address is another now");
         fixture.accounts.request_email_verification(user, HOME).await.expect("it is sent");
         let message = fixture.only_message("account.email_verification").await;
         assert_eq!(message["email"], "new@example.com");

@@ -124,6 +124,6 @@ async fn batches_of_opposite_orders_do_not_deadlock() {
         let read = storage.read(&Caller::Server, ids).await.unwrap();
         assert!(read.windows(2).all(|pair| pair[0].value == pair[1].value), "a batch was mixed with another");
         let metrics = registry.render();
-        assert!(metrics.contains("aether_database_retries_total 0"), "{}: {metrics}", database.name);
+        assert!(metrics.contains("\naether_database_retries_total 0\n"), "{}: {metrics}", database.name);
     }
 }

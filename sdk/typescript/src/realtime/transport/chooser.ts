@@ -1,6 +1,6 @@
 // Chooses a transport: WebTransport where it opens quickly, else WebSocket.
 
-import { AetherError } from "../../error.ts";
+import { AetherError, isForeignOrigin } from "../../error.ts";
 import type { Time } from "../../time.ts";
 import type { Encoding, OpenTransport, Transport, TransportEvents, TransportKind } from "./transport.ts";
 
@@ -72,7 +72,8 @@ export class TransportChooser {
     if (this.preference === "websocket") return undefined;
     if (this.preference === "auto" && this.failedMs !== undefined && this.time.nowMs() - this.failedMs < FAILURE_MS) return undefined;
     const found = await this.openers.webTransport().catch((error: unknown) => {
-      if (this.preference === "webtransport") throw error;
+      // A refused origin is refused over every transport.
+      if (this.preference === "webtransport" || isForeignOrigin(error)) throw error;
       // Its address is unknown; WebSocket needs only the server's URL.
       this.failed("webtransport");
       return undefined;

@@ -1,0 +1,96 @@
+//! Calls of the protocol that this server does not have yet. They answer 501, so that a client can tell a missing
+//! feature from a wrong address.
+
+use crate::routing::ErrorAnswer;
+use aether_services::{GrpcCode, ServiceError};
+use axum::Router;
+use axum::routing::{MethodFilter, on};
+use http::Method;
+
+/// Method, path, operation and feature of each call. docs/reference/compatibility.md lists the same.
+const UNBUILT: [(Method, &str, &str, &str); 33] = [
+    (Method::GET, "/v2/channel/{channel_id}", "ListChannelMessages", "chat"),
+    (Method::DELETE, "/v2/friend", "DeleteFriends", "friends"),
+    (Method::GET, "/v2/friend", "ListFriends", "friends"),
+    (Method::POST, "/v2/friend", "AddFriends", "friends"),
+    (Method::POST, "/v2/friend/block", "BlockFriends", "friends"),
+    (Method::POST, "/v2/friend/facebook", "ImportFacebookFriends", "friends"),
+    (Method::GET, "/v2/friend/friends", "ListFriendsOfFriends", "friends"),
+    (Method::POST, "/v2/friend/steam", "ImportSteamFriends", "friends"),
+    (Method::GET, "/v2/group", "ListGroups", "groups"),
+    (Method::POST, "/v2/group", "CreateGroup", "groups"),
+    (Method::DELETE, "/v2/group/{group_id}", "DeleteGroup", "groups"),
+    (Method::PUT, "/v2/group/{group_id}", "UpdateGroup", "groups"),
+    (Method::POST, "/v2/group/{group_id}/add", "AddGroupUsers", "groups"),
+    (Method::POST, "/v2/group/{group_id}/ban", "BanGroupUsers", "groups"),
+    (Method::POST, "/v2/group/{group_id}/demote", "DemoteGroupUsers", "groups"),
+    (Method::POST, "/v2/group/{group_id}/join", "JoinGroup", "groups"),
+    (Method::POST, "/v2/group/{group_id}/kick", "KickGroupUsers", "groups"),
+    (Method::POST, "/v2/group/{group_id}/leave", "LeaveGroup", "groups"),
+    (Method::POST, "/v2/group/{group_id}/promote", "PromoteGroupUsers", "groups"),
+    (Method::GET, "/v2/group/{group_id}/user", "ListGroupUsers", "groups"),
+    (Method::GET, "/v2/match", "ListMatches", "a list of matches"),
+    (Method::GET, "/v2/matchmaker/stats", "GetMatchmakerStats", "a matchmaker"),
+    (Method::DELETE, "/v2/notification", "DeleteNotifications", "notifications"),
+    (Method::GET, "/v2/notification", "ListNotifications", "notifications"),
+    (Method::GET, "/v2/party", "ListParties", "parties"),
+    (Method::GET, "/v2/tournament", "ListTournaments", "tournaments"),
+    (Method::DELETE, "/v2/tournament/{tournament_id}", "DeleteTournamentRecord", "tournaments"),
+    (Method::GET, "/v2/tournament/{tournament_id}", "ListTournamentRecords", "tournaments"),
+    (Method::POST, "/v2/tournament/{tournament_id}", "WriteTournamentRecord", "tournaments"),
+    (Method::PUT, "/v2/tournament/{tournament_id}", "WriteTournamentRecord", "tournaments"),
+    (Method::POST, "/v2/tournament/{tournament_id}/join", "JoinTournament", "tournaments"),
+    (Method::GET, "/v2/tournament/{tournament_id}/owner/{owner_id}", "ListTournamentRecordsAroundOwner", "tournaments"),
+    (Method::GET, "/v2/user/{user_id}/group", "ListUserGroups", "groups"),
+];
+
+/// Path of the realtime socket of the protocol.
+const SOCKET_PATH: &str = "/ws";
+const NO_SOCKET: &str =
+    "The realtime socket of this protocol is not built yet. Rooms are joined over /rt, with the SDK of Aether.";
+
+/// Adds routes for all calls that are not built.
+pub(super) fn with_unbuilt<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
+    let router = router.route(SOCKET_PATH, on(MethodFilter::GET, async || unimplemented(NO_SOCKET.to_owned())));
+    UNBUILT.into_iter().fold(router, |router, (method, path, operation, feature)| {
+        let filter = MethodFilter::try_from(method).unwrap_or(MethodFilter::GET);
+        let sentence = format!("{operation} is not built yet: this server does not have {feature} so far.");
+        router.route(path, on(filter, async move || unimplemented(sentence)))
+    })
+}
+
+fn unimplemented(sentence: String) -> ErrorAnswer {
+    ServiceError::with(GrpcCode::Unimplemented, sentence).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    const PAGE: &str = include_str!("../../../../docs/reference/compatibility.md");
+
+    /// Returns the rows of a table of the page, as method, path and operation.
+    fn listed(heading: &str) -> BTreeSet<(String, String, String)> {
+        let part = PAGE.split("\n## ").find(|part| part.starts_with(heading)).expect("the page has this heading");
+        let rows = part.lines().filter_map(|line| line.strip_prefix("| `"));
+        let cells = |row: &str| {
+            let (request, rest) = row.split_once("` | ")?;
+            let (method, path) = request.split_once(' ')?;
+            let operation = rest.split([' ', '|']).next()?;
+            Some((method.to_owned(), path.to_owned(), operation.to_owned()))
+        };
+        rows.map(|row| cells(row).unwrap_or_else(|| panic!("{row} is a row"))).collect()
+    }
+
+    #[test]
+    fn the_page_lists_every_call_and_no_others() {
+        let owned = |method: &Method, path: &str, id: &str| (method.to_string(), path.to_owned(), id.to_owned());
+        let routes = super::super::routes();
+        let built = routes.table.iter().map(|route| owned(&route.method, route.path, route.id));
+        let listed_built: BTreeSet<_> = listed("Calls").union(&listed("Additions")).cloned().collect();
+        assert_eq!(listed_built, built.collect());
+        let unbuilt = UNBUILT.iter().map(|(method, path, id, _)| owned(method, path, id));
+        assert_eq!(listed("Not built yet"), unbuilt.chain([owned(&Method::GET, SOCKET_PATH, "socket")]).collect());
+    }
+}
