@@ -31,4 +31,4 @@ pub use host::{RoomHost, RoomHostSettings};
 pub use lobby::{LobbySettings, RoomLobby};
 pub use requests::{RoomRequests, register_functions};
 pub use room_type::{GameFactory, RoomDefinition, RoomType, RoomTypes};
-pub use sessions::LiveSessions;
+pub use sessions::{LiveSessionSettings, LiveSessions, VerifiedSession};

@@ -4,14 +4,14 @@ use crate::durable::within_time;
 use crate::entry::RoomRef;
 use crate::host::{RoomHost, RoomRequester};
 use crate::resume::{ResumeLookup, ResumeRecord, ResumeRecords, hash};
-use crate::sessions::LiveSessions;
+use crate::sessions::{LiveSessions, VerifiedSession};
 use aether_engine::{JoinRequest, Rejection};
 use aether_limits::{KeyedShare, KeyedShares};
 use aether_metrics::{Counter, Registry};
 use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity};
 use aether_services::Services;
 use aether_services::room::{self, ResumeTarget, Visit};
-use aether_services::session::tokens::{Tokens, VerifiedToken};
+use aether_services::session::tokens::{Role, Tokens, VerifiedToken};
 use aether_wire::limits::NAME_BYTES_MAX;
 use aether_wire::{
     CloseReason, ErrorCode, Hello, Manifest, PROTOCOL_VERSION, PlayerId, RoomId, RoomSelector, SessionId, Token,
@@ -133,7 +133,7 @@ impl RoomLobby {
         let request = JoinRequest {
             user: identity.user.clone(),
             name: identity.name.clone(),
-            permissions: identity.role.permissions(),
+            permissions: self.role_of(identity.role, &identity.user).permissions(),
             metadata: Vec::new(),
         };
         let member = room.room.join(request, attempt.order)?;
@@ -146,7 +146,12 @@ impl RoomLobby {
             role: identity.role,
             issued_at: identity.issued_at,
         };
-        Ok(grant(member, self.membership(room, account, record)))
+        Ok(self.grant(member, self.membership(room, account, record)))
+    }
+
+    /// Returns the current role of a user.
+    fn role_of(&self, granted: Role, user: &str) -> Role {
+        Uuid::try_parse(user).map_or(granted, |user| self.sessions.role(granted, user))
     }
 
     async fn resume(&self, token: &Token, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
@@ -176,12 +181,15 @@ impl RoomLobby {
             ErrorCode::Unavailable | ErrorCode::LimitReached => rejection,
             _ => rejected(),
         })?;
+        // The role may have changed while the player was away.
+        let permissions = self.role_of(record.role, &record.user).permissions();
+        room.room.set_permissions(record.player, permissions)?;
         let member = room.room.resume(record.player, attempt.order).ok_or_else(rejected)??;
         self.resumed.inc();
         let mut membership = self.membership(room, account, record);
         membership.used_token = Some(hash(token.reveal()));
         self.resumes.mark_used(token, &membership.is_confirmed);
-        Ok(grant(member, membership))
+        Ok(self.grant(member, membership))
     }
 
     /// Ends the session of a token that was used twice: its connections, the token that replaced it, and its access and
@@ -213,7 +221,8 @@ impl RoomLobby {
             return Ok(ResumeLookup::Unknown);
         };
         let session = SessionId(identity.session.as_u128());
-        let validity = self.sessions.add(session, identity.user, identity.issued_at);
+        let (user, issued_at, granted) = (identity.user, identity.issued_at, identity.role);
+        let validity = self.sessions.add(VerifiedSession { session, user, issued_at, granted });
         let record = ResumeRecord {
             room: RoomId(room),
             player: PlayerId(identity.player),
@@ -260,6 +269,19 @@ impl RoomLobby {
         });
     }
 
+    fn grant(&self, member: RoomMember, membership: Membership) -> JoinGrant {
+        let record = &membership.record;
+        JoinGrant {
+            session: record.session,
+            user: record.user.clone(),
+            permissions: self.role_of(record.role, &record.user).permissions(),
+            room: membership.room.id.clone(),
+            room_code: membership.room.code.clone(),
+            member,
+            resources: Box::new(membership) as Box<dyn Any + Send>,
+        }
+    }
+
     fn account_share(&self, user: &str) -> Result<KeyedShare<String>, Rejection> {
         self.accounts.take(user.to_owned(), self.settings.per_account_max, u32::MAX).ok_or_else(|| {
             Rejection::new(
@@ -280,7 +302,8 @@ impl RoomLobby {
         let mut identity =
             self.tokens.verify(token.reveal(), unix_seconds(), allowed).map_err(|error| rejected(error.label()))?;
         let user = Uuid::try_parse(&identity.user).map_err(|_| rejected("malformed"))?;
-        if self.sessions.add(identity.session, user, identity.issued_at) == SessionValidity::Ended {
+        let VerifiedToken { session, issued_at, role: granted, .. } = identity;
+        if self.sessions.add(VerifiedSession { session, user, issued_at, granted }) == SessionValidity::Ended {
             return Err(rejected("revoked"));
         }
         // Names of accounts may be longer than names in the protocol.
@@ -377,18 +400,6 @@ impl Lobby for RoomLobby {
 
     fn sessions(&self) -> &dyn SessionCheck {
         &*self.sessions
-    }
-}
-
-fn grant(member: RoomMember, membership: Membership) -> JoinGrant {
-    JoinGrant {
-        session: membership.record.session,
-        user: membership.record.user.clone(),
-        permissions: membership.record.role.permissions(),
-        room: membership.room.id.clone(),
-        room_code: membership.room.code.clone(),
-        member,
-        resources: Box::new(membership) as Box<dyn Any + Send>,
     }
 }
 

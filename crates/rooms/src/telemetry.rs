@@ -3,9 +3,12 @@
 use crate::hosted::HostedRoom;
 use aether_engine::{AuditEvent, Observer, RoomCounts, TickStage};
 use aether_metrics::{Counter, Gauge, Histogram, Registry};
+use aether_services::audit::Audit;
 use aether_wire::Tick;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
+use uuid::Uuid;
 
 /// Histogram buckets as shares of a tick's budget.
 const SHARES: &[f64] = &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 4.0];
@@ -175,12 +178,14 @@ pub(crate) struct RoomObserver {
     began: Instant,
     stage_began: Instant,
     stage: Option<TickStage>,
+    /// Receives refused commands.
+    audit: Arc<Audit>,
 }
 
 impl RoomObserver {
-    pub fn new(metrics: &RoomMetrics) -> RoomObserver {
+    pub fn new(metrics: &RoomMetrics, audit: Arc<Audit>) -> RoomObserver {
         let now = Instant::now();
-        RoomObserver { metrics: metrics.clone(), began: now, stage_began: now, stage: None }
+        RoomObserver { metrics: metrics.clone(), began: now, stage_began: now, stage: None, audit }
     }
 
     fn end_stage(&mut self, now: Instant) {
@@ -244,6 +249,7 @@ impl Observer for RoomObserver {
             info!(target: "aether_audit", room_type, player = player.0, user, action, "done");
         } else {
             warn!(target: "aether_audit", room_type, player = player.0, user, action, "refused: no permission");
+            self.audit.note_refusal(Uuid::try_parse(user).unwrap_or_default(), action);
         }
     }
 }

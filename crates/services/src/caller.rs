@@ -1,5 +1,6 @@
 //! Callers of operations, and the context of a call.
 
+use crate::session::tokens::Role;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct UserIdentity {
     pub session: Uuid,
     /// Variables of the session.
     pub variables: BTreeMap<String, String>,
+    /// Current role of the account.
+    pub role: Role,
     /// Time at which the token was issued, in seconds since 1970.
     pub issued_at: u64,
     /// Time at which the token expires, in seconds since 1970.

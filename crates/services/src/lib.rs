@@ -4,6 +4,8 @@
 //! [`Caller::Server`], which may do everything; calls on behalf of a user are checked.
 
 pub mod account;
+pub mod admin;
+pub mod audit;
 mod caller;
 pub mod calls;
 pub mod clock;

@@ -27,6 +27,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "storage_totals", sql: include_str!("../migrations/0003_storage_totals.sql") },
     Migration { version: 4, name: "outbox", sql: include_str!("../migrations/0004_outbox.sql") },
     Migration { version: 5, name: "room_creators", sql: include_str!("../migrations/0005_room_creators.sql") },
+    Migration { version: 6, name: "audit", sql: include_str!("../migrations/0006_audit.sql") },
 ];
 
 /// Table of the applied migrations.

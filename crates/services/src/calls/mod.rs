@@ -33,7 +33,7 @@ use crate::caller::CallContext;
 use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
-use crate::{account, event, leaderboard, profile, purchase, session, storage};
+use crate::{account, admin, event, leaderboard, profile, purchase, session, storage};
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, RpcFunc};
 use aether_messages::prost::Name as _;
@@ -47,8 +47,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 use tracing::error;
 
-const OPERATOR_ONLY: ServiceError =
-    ServiceError::new(GrpcCode::PermissionDenied, "Only the operator of the server may do this.");
+const OPERATOR_ONLY: ServiceError = ServiceError::new(
+    GrpcCode::PermissionDenied,
+    "This needs a role with a permission, or the operator of the server.",
+);
 const OPERATION_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "Operation not found.");
 const OPERATION_NOT_SERVED: ServiceError =
     ServiceError::new(GrpcCode::Unimplemented, "This server does not serve the operation.");
@@ -114,6 +116,7 @@ impl Operations {
     fn all() -> Operations {
         Operations::default()
             .and(account::serve::operations)
+            .and(admin::serve::operations)
             .and(event::serve::operations)
             .and(leaderboard::serve::operations)
             .and(profile::serve::operations)
@@ -288,7 +291,8 @@ impl Services {
 
 /// Returns true if there is an operation of this name, served or not.
 pub(crate) fn is_operation(name: &str) -> bool {
-    [operation::NAMES, account::operation::NAMES, profile::operation::NAMES].iter().any(|names| names.contains(&name))
+    let names = [operation::NAMES, account::operation::NAMES, admin::operation::NAMES, profile::operation::NAMES];
+    names.iter().any(|names| names.contains(&name))
 }
 
 /// Calls an operation with JSON.

@@ -4,6 +4,7 @@ use super::modules::Registered;
 use crate::caller::{CallContext, Caller, UserIdentity};
 use crate::error::{ServiceError, TOKEN_REQUIRED};
 use crate::services::Services;
+use crate::session::tokens::Role;
 use aether_messages::Operation;
 use std::sync::Arc;
 
@@ -31,8 +32,12 @@ pub enum Access {
     ServerKey,
     /// Signed-in users.
     Session,
-    /// The operator.
+    /// The operator, by the admin key or on this machine.
     Operator,
+    /// Holders of the admin key, and accounts with the permission `inspect`.
+    Inspect,
+    /// Holders of the admin key, and accounts with the permission `manage`.
+    Manage,
 }
 
 impl Access {
@@ -44,6 +49,8 @@ impl Access {
             Access::ServerKey => "server_key",
             Access::Session => "session",
             Access::Operator => "operator",
+            Access::Inspect => "inspect",
+            Access::Manage => "manage",
         }
     }
 
@@ -54,7 +61,19 @@ impl Access {
                 Ok(())
             }
             (Access::Session, Caller::Anonymous) => Err(TOKEN_REQUIRED),
-            (Access::Operator, Caller::Anonymous | Caller::User(_)) => Err(super::OPERATOR_ONLY),
+            (Access::Inspect | Access::Manage, Caller::User(identity)) if self.is_permitted(identity.role) => Ok(()),
+            (Access::Operator | Access::Inspect | Access::Manage, _) => Err(super::OPERATOR_ONLY),
+        }
+    }
+
+    /// Returns true if a role has the permission for this access. The operator needs none.
+    #[must_use]
+    pub fn is_permitted(self, role: Role) -> bool {
+        match self {
+            Access::Everyone | Access::ServerKey | Access::Session => true,
+            Access::Inspect => role.permissions().inspect,
+            Access::Manage => role.permissions().manage,
+            Access::Operator => false,
         }
     }
 }

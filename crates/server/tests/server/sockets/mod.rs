@@ -1,5 +1,6 @@
 //! Tests of a whole server over real sockets.
 
+mod admin;
 mod api_limits;
 mod failures;
 mod functions;

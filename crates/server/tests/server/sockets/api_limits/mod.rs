@@ -13,7 +13,7 @@ use aether_testkit_server::TestServer;
 use aether_testkit_store::{TestDatabase, databases};
 
 /// Starts a server on each kind of database. Returns each server with its database.
-async fn servers(change: impl Fn(&mut Config)) -> Vec<(TestServer, TestDatabase)> {
+pub(super) async fn servers(change: impl Fn(&mut Config)) -> Vec<(TestServer, TestDatabase)> {
     let mut servers = Vec::new();
     for database in databases() {
         let url = match &database.database {
