@@ -18,6 +18,7 @@ mod keyed_locks;
 mod lobby;
 mod maintenance;
 mod matches;
+mod presence;
 mod requests;
 mod resume;
 mod room_type;

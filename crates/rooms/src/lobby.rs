@@ -3,6 +3,7 @@
 use crate::durable::within_time;
 use crate::entry::RoomRef;
 use crate::host::{RoomHost, RoomRequester};
+use crate::presence::{ConnectingSession, Presence};
 use crate::resume::{ResumeLookup, ResumeRecord, ResumeRecords, hash};
 use crate::sessions::{LiveSessions, VerifiedSession};
 use aether_engine::{JoinRequest, Rejection};
@@ -71,15 +72,24 @@ struct Membership {
     /// Player id; 0 until the room has admitted the player.
     player: AtomicU32,
     services: Arc<Services>,
+    presence: Arc<Presence>,
+    /// Makes the session connecting until the room has admitted the player, or the connection ends.
+    _connecting: ConnectingSession,
 }
 
 impl Drop for Membership {
     /// Notes the departure, for rooms that do not report departures themselves.
     fn drop(&mut self) {
         let player = self.player.load(Ordering::Relaxed);
-        if player > 0 && !self.room.room.reports_departures() {
+        if player == 0 {
+            return;
+        }
+        let reports_departures = self.room.room.reports_departures();
+        if !reports_departures {
             self.services.rooms.note_leave(&self.room.id.0, player, CloseReason::Left.name());
         }
+        let grace = if reports_departures { self.room.room_type.resume_grace() } else { Duration::ZERO };
+        self.presence.disconnected(&self.room.id, PlayerId(player), grace);
     }
 }
 
@@ -115,14 +125,19 @@ impl RoomLobby {
         &self.accounts
     }
 
-    /// Removes expired resume tokens and sessions. Call it once a second.
+    /// Removes expired resume tokens and sessions, and notes heartbeats. Call it once a second.
     pub fn sweep(&self) {
         self.resumes.sweep();
-        self.sessions.sweep();
+        let presence = &self.host.requests.presence;
+        presence.sweep();
+        for session in self.sessions.sweep() {
+            presence.heartbeat(session);
+        }
     }
 
     async fn join_room(&self, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
         let identity = self.identify(&attempt.hello, attempt.is_local)?;
+        let connecting = self.host.requests.presence.connecting(identity.session);
         let selector = attempt.room.as_ref().or(attempt.hello.room.as_ref());
         let selector = selector
             .cloned()
@@ -146,7 +161,7 @@ impl RoomLobby {
             role: identity.role,
             issued_at: identity.issued_at,
         };
-        Ok(self.grant(member, self.membership(room, account, record)))
+        Ok(self.grant(member, self.membership(room, account, record, connecting)))
     }
 
     /// Returns the current role of a user.
@@ -173,6 +188,7 @@ impl RoomLobby {
         if self.sessions.validity(record.session, true) == SessionValidity::Ended {
             return Err(rejected());
         }
+        let connecting = self.host.requests.presence.connecting(record.session);
         let account = self.account_share(&record.user)?;
         let selector = RoomSelector::Id(record.room.clone());
         let room = self.host.find(&selector, requester(attempt, &record.user)).await;
@@ -186,7 +202,7 @@ impl RoomLobby {
         room.room.set_permissions(record.player, permissions)?;
         let member = room.room.resume(record.player, attempt.order).ok_or_else(rejected)??;
         self.resumed.inc();
-        let mut membership = self.membership(room, account, record);
+        let mut membership = self.membership(room, account, record, connecting);
         membership.used_token = Some(hash(token.reveal()));
         self.resumes.mark_used(token, &membership.is_confirmed);
         Ok(self.grant(member, membership))
@@ -242,7 +258,13 @@ impl RoomLobby {
         })
     }
 
-    fn membership(&self, room: RoomRef, account: KeyedShare<String>, record: ResumeRecord) -> Membership {
+    fn membership(
+        &self,
+        room: RoomRef,
+        account: KeyedShare<String>,
+        record: ResumeRecord,
+        connecting: ConnectingSession,
+    ) -> Membership {
         Membership {
             room,
             _account: account,
@@ -252,6 +274,8 @@ impl RoomLobby {
             used_token: None,
             player: AtomicU32::new(0),
             services: Arc::clone(&self.services),
+            presence: Arc::clone(&self.host.requests.presence),
+            _connecting: connecting,
         }
     }
 
@@ -339,6 +363,7 @@ impl Lobby for RoomLobby {
     ) -> Pin<Box<dyn Future<Output = Option<Token>> + Send + 'a>> {
         let Some(membership) = grant.resources.downcast_ref::<Membership>() else { return Box::pin(async { None }) };
         membership.player.store(player.0, Ordering::Relaxed);
+        membership.presence.connected(&membership.room.id, player, membership.record.session);
         if membership.used_token.is_none() {
             self.note_join(membership, player);
         }

@@ -1,5 +1,6 @@
 //! Requests of rooms to the services, handled outside of the tick.
 
+use crate::presence::Presence;
 use aether_engine::{Answer, Request, RoomHandle};
 use aether_metrics::{Counter, Registry};
 use aether_services::calls::Functions;
@@ -34,6 +35,8 @@ pub struct RoomRequests {
     services: Arc<Services>,
     /// Context of calls by rooms.
     context: Arc<CallContext>,
+    /// Sessions with players in the rooms.
+    pub(crate) presence: Arc<Presence>,
     answered: Counter,
     failed: Counter,
 }
@@ -47,6 +50,7 @@ impl RoomRequests {
             registry.counter("aether_room_requests_total", help, &[("outcome", outcome)])
         };
         RoomRequests {
+            presence: Arc::new(Presence::new(Arc::clone(&services), registry)),
             services,
             context: Arc::new(CallContext::server()),
             answered: counter("done"),

@@ -32,6 +32,8 @@ pub struct LiveSessionSettings {
     pub idle_max: Duration,
     /// Longest time of a session, even if it is active.
     pub age_max: Duration,
+    /// Time between two heartbeats in the history of a session whose client sends messages.
+    pub heartbeat: Duration,
 }
 
 /// Session whose token was verified.
@@ -49,13 +51,25 @@ pub struct VerifiedSession {
 
 #[derive(Clone, Copy)]
 enum Session {
-    Open { until: Instant, until_at_most: Instant, verified: VerifiedSession },
+    Open { until: Instant, until_at_most: Instant, verified: VerifiedSession, heartbeat: Heartbeat },
     Revoked { forget_at: Instant },
+}
+
+/// Last heartbeat of a session.
+#[derive(Clone, Copy)]
+struct Heartbeat {
+    at: Instant,
+    /// True if the client has sent something since.
+    is_heard: bool,
 }
 
 impl Default for LiveSessionSettings {
     fn default() -> LiveSessionSettings {
-        LiveSessionSettings { idle_max: Duration::from_secs(3_600), age_max: Duration::from_secs(7 * 24 * 3_600) }
+        LiveSessionSettings {
+            idle_max: Duration::from_secs(3_600),
+            age_max: Duration::from_secs(7 * 24 * 3_600),
+            heartbeat: Duration::from_secs(60),
+        }
     }
 }
 
@@ -73,9 +87,11 @@ impl LiveSessions {
             return SessionValidity::Ended;
         }
         let now = Instant::now();
-        let LiveSessionSettings { idle_max, age_max } = self.settings;
+        let LiveSessionSettings { idle_max, age_max, .. } = self.settings;
         let mut known = self.known();
-        let fresh = Session::Open { until: now + idle_max.min(age_max), until_at_most: now + age_max, verified };
+        let heartbeat = Heartbeat { at: now, is_heard: false };
+        let (until, until_at_most) = (now + idle_max.min(age_max), now + age_max);
+        let fresh = Session::Open { until, until_at_most, verified, heartbeat };
         match known.entry(session).or_insert(fresh) {
             Session::Revoked { .. } => SessionValidity::Ended,
             Session::Open { until, until_at_most, .. } => {
@@ -103,13 +119,21 @@ impl LiveSessions {
         self.known().values().filter(|session| matches!(session, Session::Open { .. })).count()
     }
 
-    /// Removes expired sessions. Call it once a second.
-    pub fn sweep(&self) {
+    /// Removes expired sessions, and returns those with a due heartbeat. Call it once a second.
+    pub fn sweep(&self) -> Vec<SessionId> {
         let now = Instant::now();
-        self.known().retain(|_, session| match session {
-            Session::Open { until, .. } => now < *until,
+        let mut due = Vec::new();
+        self.known().retain(|id, session| match session {
+            Session::Open { until, heartbeat, .. } => {
+                if heartbeat.is_heard && now >= heartbeat.at + self.settings.heartbeat {
+                    *heartbeat = Heartbeat { at: now, is_heard: false };
+                    due.push(*id);
+                }
+                now < *until
+            }
             Session::Revoked { forget_at } => now < *forget_at,
         });
+        due
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
@@ -125,10 +149,11 @@ impl SessionCheck for LiveSessions {
     fn validity(&self, session: SessionId, is_active: bool) -> SessionValidity {
         let now = Instant::now();
         match self.known().get_mut(&session) {
-            Some(Session::Open { until, until_at_most, verified }) if now < *until => {
+            Some(Session::Open { until, until_at_most, verified, heartbeat }) if now < *until => {
                 if self.revocations.is_ended(Uuid::from_u128(session.0), verified.user, verified.issued_at) {
                     return SessionValidity::Ended;
                 }
+                heartbeat.is_heard |= is_active;
                 if is_active {
                     *until = (now + self.settings.idle_max).min(*until_at_most);
                 }

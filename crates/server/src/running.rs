@@ -377,7 +377,7 @@ impl RunningServer {
             // The thread owns the rooms and they own the store, which closes when the last owner is dropped.
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
-        if let Err(error) = self.services.sessions.flush().await {
+        if let Err(error) = self.services.sessions.flush_all().await {
             warn!(%error, "session history was not flushed");
         }
         if let Err(error) = self.services.rooms.flush_visits().await {
@@ -407,6 +407,7 @@ fn live_sessions(config: &Config, services: &Services) -> LiveSessions {
     let settings = LiveSessionSettings {
         idle_max: Duration::from_secs(config.tokens.session_idle_seconds.into()),
         age_max: Duration::from_secs(config.tokens.session_seconds_max.into()),
+        heartbeat: Duration::from_secs(config.tokens.heartbeat_seconds.into()),
     };
     let sessions = &services.sessions;
     LiveSessions::new(Arc::clone(sessions.revocations()), Arc::clone(sessions.roles()), settings)

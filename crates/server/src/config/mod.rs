@@ -286,6 +286,9 @@ section! {
         /// A connection whose client sends nothing but heartbeats of the transport for this long loses its session: the
         /// player leaves, and the client joins again with an access token. Every message starts the time anew.
         session_idle_seconds: u32 = 3600, within 60..=604800;
+        /// Time between two heartbeats in the stored history of a session whose client sends messages. A shorter time costs
+        /// more writes: one per session and heartbeat, at most 2,000 per second in all.
+        heartbeat_seconds: u32 = 60, within 1..=3600;
         /// Longest time for which messages keep a session of connections open. Then the player leaves, and the client joins
         /// again with an access token.
         session_seconds_max: u32 = 604800, within 60..=2592000;
