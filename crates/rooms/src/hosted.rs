@@ -42,6 +42,9 @@ pub(crate) trait HostedRoom: Send + Sync {
     /// Replaces the permissions of a player. A relay has nothing that needs one.
     fn set_permissions(&self, player: PlayerId, permissions: Permissions) -> Result<(), Rejection>;
 
+    /// Removes a player, connected or not, who cannot resume. A player leaves a relay with the connection.
+    fn remove(&self, player: PlayerId, reason: CloseReason);
+
     /// Returns true if the room reports departures of players. Otherwise a player leaves when the connection ends.
     fn reports_departures(&self) -> bool;
 
@@ -108,6 +111,11 @@ impl HostedRoom for GameRoom {
         self.handle.set_permissions(player, permissions).map_err(|_| busy())
     }
 
+    fn remove(&self, player: PlayerId, reason: CloseReason) {
+        // If the mailbox is full, the next check of sessions tries again.
+        let _ = self.handle.remove(player, reason);
+    }
+
     fn reports_departures(&self) -> bool {
         true
     }
@@ -171,6 +179,8 @@ impl HostedRoom for RelayRoom {
     fn set_permissions(&self, _player: PlayerId, _permissions: Permissions) -> Result<(), Rejection> {
         Ok(())
     }
+
+    fn remove(&self, _player: PlayerId, _reason: CloseReason) {}
 
     fn reports_departures(&self) -> bool {
         false

@@ -125,13 +125,20 @@ impl RoomLobby {
         &self.accounts
     }
 
-    /// Removes expired resume tokens and sessions, and notes heartbeats. Call it once a second.
+    /// Removes expired resume tokens and sessions, removes players of ended sessions from their rooms, and notes
+    /// heartbeats. Call it once a second.
     pub fn sweep(&self) {
         self.resumes.sweep();
         let presence = &self.host.requests.presence;
         presence.sweep();
         for session in self.sessions.sweep() {
             presence.heartbeat(session);
+        }
+        let is_ended = |session| self.sessions.validity(session, false) == SessionValidity::Ended;
+        for (room, player) in presence.players_of(is_ended) {
+            if let Some(room) = self.host.directory.local(&RoomSelector::Id(room)) {
+                room.room.remove(player, CloseReason::SessionEnded);
+            }
         }
     }
 

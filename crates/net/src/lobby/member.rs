@@ -6,8 +6,8 @@ use crate::relay::RelayMember;
 use crate::transport::Transport;
 use aether_engine::{ConnectionEndpoint, Rejection, RoomHandle};
 use aether_wire::{
-    Ack, ClientMessage, Closing, CommandError, CommandSeq, Encoding, ErrorCode, GameBody, GameMessage, Permissions,
-    PlayerId, SchemaHash, ServerMessage, Tick, Vector2, Welcome, WorldParameters,
+    Ack, ClientMessage, CloseReason, Closing, CommandError, CommandSeq, Encoding, ErrorCode, GameBody, GameMessage,
+    Permissions, PlayerId, SchemaHash, ServerMessage, Tick, Vector2, Welcome, WorldParameters,
 };
 use std::task::{Context, Poll, Waker};
 
@@ -124,6 +124,14 @@ impl RoomMember {
         match self {
             RoomMember::Room { room, .. } => room.set_permissions(player, permissions).is_ok(),
             RoomMember::Relay(_) => true,
+        }
+    }
+
+    /// Removes the player from the room at its next tick, without time to resume. If the room is too busy, the server tries
+    /// again. A player leaves a relay with the connection.
+    pub(crate) fn remove(&self, player: PlayerId, reason: CloseReason) {
+        if let RoomMember::Room { room, .. } = self {
+            let _ = room.remove(player, reason);
         }
     }
 

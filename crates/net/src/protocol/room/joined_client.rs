@@ -111,7 +111,7 @@ impl<'a> JoinedClient<'a> {
         self.reassembler.expire(meter.now().as_millis() as u64);
         self.check_session(meter);
         if self.gateway.lobby.sessions().validity(self.grant.session, is_active) == SessionValidity::Ended {
-            meter.close(CloseReason::SessionEnded);
+            self.end_session(meter);
         }
     }
 
@@ -146,7 +146,7 @@ impl<'a> JoinedClient<'a> {
             return;
         }
         if sessions.validity(self.grant.session, true) == SessionValidity::Ended {
-            return meter.close(CloseReason::SessionEnded);
+            return self.end_session(meter);
         }
         let permissions = sessions.permissions(self.grant.session);
         if permissions != self.grant.permissions {
@@ -157,6 +157,12 @@ impl<'a> JoinedClient<'a> {
             self.grant.permissions = permissions;
         }
         self.session_epoch = epoch;
+    }
+
+    /// Closes the connection, and removes the player from the room at once instead of after the time to resume.
+    fn end_session(&self, meter: &mut RateMeter<'_>) {
+        self.grant.member.remove(self.player, CloseReason::SessionEnded);
+        meter.close(CloseReason::SessionEnded);
     }
 
     fn handle_ping(&mut self, Ping { client_time, tick }: Ping, received_at: Duration) {
