@@ -28,6 +28,7 @@ pub mod storage;
 pub mod wallet;
 pub mod webhook;
 
+pub use aether_messages::api;
 pub use aether_messages::operation::{self, Operation};
 pub use aether_store::private_file;
 pub use caller::{CallContext, Caller, UserIdentity};

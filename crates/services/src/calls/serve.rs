@@ -7,6 +7,7 @@ use crate::services::Services;
 use crate::session::tokens::Role;
 use aether_messages::Operation;
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// Operation with a handler.
 pub trait Serve: Operation {
@@ -121,6 +122,15 @@ impl Call<'_> {
     /// Returns the identity of the caller, or an error if it is not a user.
     pub fn identity(&self) -> Result<&Arc<UserIdentity>, ServiceError> {
         self.context.caller.user().ok_or(TOKEN_REQUIRED)
+    }
+
+    /// Returns the account that owns what the call writes: that of the caller, or the one that server code names.
+    pub fn owner(&self) -> Result<Uuid, ServiceError> {
+        match &self.context.caller {
+            Caller::User(identity) => Ok(identity.user),
+            Caller::Server => self.context.account.ok_or(TOKEN_REQUIRED),
+            Caller::Anonymous => Err(TOKEN_REQUIRED),
+        }
     }
 
     /// Returns the caller.

@@ -8,6 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::Parser;
 use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::path::Path;
 
 #[derive(Parser)]
 enum Program {
@@ -15,9 +17,9 @@ enum Program {
 }
 
 /// Returns a client of the admin API with the key that the server has created.
-fn operator(server: &TestServer) -> ApiClient {
-    let key = std::fs::read_to_string(server.data_dir().join("admin.key")).expect("the server creates a key");
-    let mut client = ApiClient::new(server.admin);
+pub(super) fn operator(admin: SocketAddr, data_dir: &Path) -> ApiClient {
+    let key = std::fs::read_to_string(data_dir.join("admin.key")).expect("the server creates a key");
+    let mut client = ApiClient::new(admin);
     client.authorize(format!("Bearer {}", key.trim()));
     client
 }
@@ -62,7 +64,7 @@ async fn inspects(player: &mut TestPlayer) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_reaches_open_connections_sign_in_refresh_and_resume() {
     for (server, database) in servers(|_| {}).await {
-        let mut operator = operator(&server);
+        let mut operator = operator(server.admin, server.data_dir());
         for transport in TRANSPORTS {
             let device = format!("device-{}", uuid::Uuid::new_v4());
             let mut user = ApiClient::sign_in(server.http, &device).await.expect("the server answers");
@@ -104,7 +106,7 @@ async fn a_role_reaches_open_connections_sign_in_refresh_and_resume() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_admin_api_requires_the_key_or_an_account_with_a_permission() {
     let server = TestServer::start(|_| {}).await;
-    let mut operator = operator(&server);
+    let mut operator = operator(server.admin, server.data_dir());
     let (target, mut account) = (ApiClient::new_user(server.http).await, ApiClient::new_user(server.http).await);
     let (read, write) = (format!("/api/players/{}", target.user), format!("/api/players/{}/sign-out", target.user));
     let token = account.token.clone();
@@ -138,7 +140,7 @@ async fn the_admin_api_requires_the_key_or_an_account_with_a_permission() {
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_are_merged_and_stored_and_so_is_what_operators_do() {
     for (server, database) in servers(|_| {}).await {
-        let mut operator = operator(&server);
+        let mut operator = operator(server.admin, server.data_dir());
         let user = ApiClient::new_user(server.http).await;
         let mut player = join(&server, TRANSPORTS[0], &user.token).await;
         for seq in 1..=5 {
@@ -217,7 +219,7 @@ async fn an_operator_manages_players_by_the_command_line() {
 }
 
 /// Writes a key that is not that of the server.
-fn write_key(path: &std::path::Path) {
+fn write_key(path: &Path) {
     aether_store::PrivateFile::write(path, "0".repeat(64).as_bytes()).expect("the file can be written");
 }
 

@@ -18,4 +18,5 @@ mod resume;
 mod room_types;
 mod rooms;
 mod runtime_game;
+mod sessions;
 mod tokens;
