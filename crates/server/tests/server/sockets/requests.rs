@@ -175,7 +175,7 @@ type Notes = Arc<Mutex<Vec<(&'static str, Option<Uuid>, String)>>>;
 
 /// Returns a server whose hooks note, change, reject and break requests of rooms.
 fn hooked(notes: &Notes) -> Server {
-    let [on_write, on_read, on_score, on_call, after_call] = [const { () }; 5].map(|()| Arc::clone(notes));
+    let [on_write, on_read, on_score, on_call, after_call] = std::array::from_fn(|_| Arc::clone(notes));
     let note = |notes: &Notes, operation, context: &CallContext, value: &str| {
         assert_eq!(context.caller, Caller::Server, "a room is server code");
         notes.lock().unwrap().push((operation, context.account, value.to_owned()));
