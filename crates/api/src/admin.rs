@@ -1,9 +1,18 @@
-//! The operator's interface: metrics, detailed health, and profiles. It has its own listener.
+//! The operator's interface: metrics, detailed health, profiles, and the admin API of players. It has its own listener.
 
-use crate::peer::host_name;
-use crate::routing::{self, ApiError, CustomRoute, Description, ErrorAnswer, Interface, Routes};
-use aether_services::calls::Access;
-use aether_services::{Caller, GrpcCode, ServiceError};
+use crate::answers::AnswerBudget;
+use crate::peer::{PeerAddress, host_name};
+use crate::routing::{
+    self, ApiError, Calls, CustomRoute, Description, ErrorAnswer, Interface, RateSettings, RequestRates, Routes,
+    default_rate,
+};
+use crate::slow_bodies::SlowBodies;
+use aether_metrics::Registry;
+use aether_services::admin::operation::{
+    BanPlayer, GetPlayer, ListAuditEntries, ListPlayerSessions, SetPlayerRole, SignOutPlayer, UnbanPlayer,
+};
+use aether_services::calls::{Access, RatePreset};
+use aether_services::{Caller, GrpcCode, ServiceError, Services};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
 use axum::middleware::Next;
@@ -14,15 +23,19 @@ use http::{HeaderMap, Method, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
+use uuid::Uuid;
 
 /// Longest profile, in seconds.
 const PROFILE_SECONDS_MAX: u64 = 60;
 /// Samples per second. A prime does not coincide with periodic work.
 const PROFILE_HZ: i32 = 997;
+
+/// Audited action of a request with an unknown key.
+const UNKNOWN_KEY: &str = "unknown_key";
 
 /// Interface to the server that answers the operator's requests.
 pub trait AdminBackend: Send + Sync + 'static {
@@ -31,6 +44,15 @@ pub trait AdminBackend: Send + Sync + 'static {
 
     /// Returns true if the server is healthy, and the state of every part.
     fn health(&self) -> (bool, Value);
+
+    /// Services whose operations the admin API calls.
+    fn services(&self) -> &Arc<Services>;
+
+    /// Registry of the call metrics.
+    fn registry(&self) -> &Registry;
+
+    /// Returns true if this is the admin key. The admin API always needs it, or an account with a permission.
+    fn is_admin_key(&self, shown: &str) -> bool;
 }
 
 /// State of the operator's interface.
@@ -41,6 +63,42 @@ struct Admin {
     key: Option<[u8; 32]>,
     /// One profile at a time: profiles share a signal handler.
     profiling: Arc<Semaphore>,
+    /// Rate limits of accounts and of callers without a key.
+    rates: Arc<RequestRates>,
+    memory: Arc<(AnswerBudget, SlowBodies)>,
+}
+
+impl Admin {
+    /// Checks the admin key or the role of an account, for the admin API. Refusals are audited.
+    fn admit_to_api(&self, access: Access, bearer: Option<&str>) -> Result<Caller, ServiceError> {
+        const BEARER_REQUIRED: ServiceError = ServiceError::new(
+            GrpcCode::Unauthenticated,
+            "Send the admin key (http.admin_key, or the file admin.key in the data folder) or the access token of an \
+             account with a role as a bearer token.",
+        );
+        let Some(bearer) = bearer else { return Err(BEARER_REQUIRED) };
+        if self.backend.is_admin_key(bearer) {
+            return Ok(Caller::Server);
+        }
+        let services = self.backend.services();
+        // The key of another server, or a guess: nothing says that it is a token.
+        let identity = services.sessions.check(bearer).map_err(|_| {
+            services.audit.note_refusal(Uuid::nil(), UNKNOWN_KEY);
+            BEARER_REQUIRED
+        })?;
+        if access.is_permitted(identity.role) {
+            return Ok(Caller::User(Arc::new(identity)));
+        }
+        services.audit.note_refusal(identity.user, access.name());
+        let message =
+            format!("The role {} of this account has no permission for this ({}).", identity.role, access.name());
+        Err(ServiceError::with(GrpcCode::PermissionDenied, message))
+    }
+}
+
+/// Returns the bearer token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
 }
 
 impl Interface for Admin {
@@ -51,8 +109,10 @@ impl Interface for Admin {
         if access == Access::Everyone {
             return Ok(Caller::Anonymous);
         }
-        let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let shown = shown.and_then(|value| value.strip_prefix("Bearer ")).map(digest);
+        if access != Access::Operator {
+            return self.admit_to_api(access, bearer(headers));
+        }
+        let shown = bearer(headers).map(digest);
         match self.key.is_none() || shown == self.key {
             true => Ok(Caller::Server),
             false => Err(KEY_REQUIRED),
@@ -66,14 +126,44 @@ impl Interface for Admin {
     }
 }
 
+impl Calls for Admin {
+    fn services(&self) -> &Arc<Services> {
+        self.backend.services()
+    }
+
+    fn rates(&self) -> &RequestRates {
+        &self.rates
+    }
+
+    fn registry(&self) -> &Registry {
+        self.backend.registry()
+    }
+
+    fn answers(&self) -> &AnswerBudget {
+        &self.memory.0
+    }
+
+    fn bodies(&self) -> &SlowBodies {
+        &self.memory.1
+    }
+
+    fn address(&self, request: &Request) -> IpAddr {
+        let address = request.extensions().get::<PeerAddress>();
+        address.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.socket.ip())
+    }
+}
+
 /// Returns the router of the operator's interface.
 ///
-/// If a key is set, all routes but `/livez` and the description require it as a bearer token. `hosts` are names of the
-/// listener besides IP addresses and `localhost`. Requests to other names are rejected: they come from pages whose name
-/// was made to resolve to this machine.
+/// If a key is set, all routes but `/livez` and the description require it as a bearer token. `/api` always requires the
+/// key of the backend, or an account with a permission. `hosts` are names of the listener besides IP addresses and
+/// `localhost`. Requests to other names are rejected: they come from pages whose name was made to resolve to this machine.
 pub fn router(backend: Arc<dyn AdminBackend>, key: Option<&str>, hosts: Vec<String>) -> Router {
     let hosts: Arc<[String]> = hosts.into();
-    let admin = Admin { backend, key: key.map(digest), profiling: Arc::new(Semaphore::new(1)) };
+    let presets = RatePreset::ALL.map(|preset| Some(default_rate(preset)));
+    let rates = Arc::new(RequestRates::new(RateSettings { presets, ..RateSettings::default() }));
+    let memory = Arc::new((AnswerBudget::new(backend.registry()), SlowBodies::default()));
+    let admin = Admin { backend, key: key.map(digest), profiling: Arc::new(Semaphore::new(1)), rates, memory };
     routes()
         .described(&description())
         .into_router(admin)
@@ -106,12 +196,19 @@ fn routes() -> Routes<Admin> {
         .custom(custom("/debug/profile", "Profile", Operator, "image/svg+xml"), get(profile))
         .custom(custom("/metrics", "Metrics", Operator, TEXT), get(metrics))
         .custom(custom("/livez", "Livez", Everyone, TEXT), get(async || "ok\n"))
+        .address::<GetPlayer>(Method::GET, "/api/players/{player}")
+        .address::<BanPlayer>(Method::POST, "/api/players/{player}/ban")
+        .address::<UnbanPlayer>(Method::POST, "/api/players/{player}/unban")
+        .address::<SignOutPlayer>(Method::POST, "/api/players/{player}/sign-out")
+        .field::<SetPlayerRole, _>(Method::POST, "/api/players/{player}/role", |to, body| to.role = Some(body))
+        .address::<ListPlayerSessions>(Method::GET, "/api/players/{player}/sessions")
+        .address::<ListAuditEntries>(Method::GET, "/api/audit")
 }
 
 fn description() -> Description {
     Description {
         title: "Aether admin API",
-        text: "Operator's interface: metrics, detailed health, and profiles.",
+        text: "Operator's interface: metrics, detailed health, profiles, players and the audit.",
         error_schema: json!({
             "type": "object",
             "required": ["code", "error"],

@@ -9,7 +9,7 @@ use crate::settings::RoomSettings;
 use crate::stats::{RoomStats, SharedStats};
 use aether_bits::Schema;
 use aether_replication::DeliveryOrder;
-use aether_wire::{CloseReason, PlayerId, RequestId};
+use aether_wire::{CloseReason, Permissions, PlayerId, RequestId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -69,6 +69,10 @@ impl Mailbox {
 pub(crate) enum MailboxMessage {
     Join(JoinRequest, DeliveryOrder, RoomEndpoint),
     Resume(PlayerId, DeliveryOrder, RoomEndpoint),
+    /// The role of the account changed.
+    Permissions(PlayerId, Permissions),
+    /// The player leaves, without time to resume.
+    Remove(PlayerId, CloseReason),
     Answer(RequestId, Answer),
     /// Outcome of a journal entry: stored, or an error text.
     Committed(EntryNumber, Result<(), String>),
@@ -95,6 +99,16 @@ impl RoomHandle {
         let (room_endpoint, connection_endpoint) = connect(self.stats.settings.state_packets_max());
         self.post(MailboxMessage::Resume(player, order, room_endpoint))?;
         Ok(connection_endpoint)
+    }
+
+    /// Replaces the permissions of a player at the next tick.
+    pub fn set_permissions(&self, player: PlayerId, permissions: Permissions) -> Result<(), MailboxFull> {
+        self.post(MailboxMessage::Permissions(player, permissions))
+    }
+
+    /// Removes a player at the next tick, connected or not. The player cannot resume.
+    pub fn remove(&self, player: PlayerId, reason: CloseReason) -> Result<(), MailboxFull> {
+        self.post(MailboxMessage::Remove(player, reason))
     }
 
     /// Delivers the answer to a request.

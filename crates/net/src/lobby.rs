@@ -39,12 +39,15 @@ pub trait Lobby: Send + Sync + 'static {
 
 /// Checks the validity of sessions.
 pub trait SessionCheck: Send + Sync {
-    /// Number that changes with every revocation. While it is unchanged, valid sessions stay valid, so the check on
-    /// each message costs one atomic load.
+    /// Number that changes with every revocation and every change of a role. While it is unchanged, valid sessions stay
+    /// valid and keep their permissions, so the check on each message costs one atomic load.
     fn epoch(&self) -> u64;
 
     /// Returns the validity of a session. `is_active` is true if its client has sent a message since the last check.
     fn validity(&self, session: SessionId, is_active: bool) -> SessionValidity;
+
+    /// Returns the current permissions of a session. They change with the role of the account, and so does the epoch.
+    fn permissions(&self, session: SessionId) -> Permissions;
 }
 
 /// Validity of a session.

@@ -160,8 +160,9 @@ impl RoomHost {
             error!(room = room.id, room_type = room.room_type, "stored room has no durable room type");
             not_found(&room.id)
         })?;
+        let roles = self.requests.services().sessions.roles();
         let player = |member: room::MemberIdentity| {
-            let permissions = member.role.permissions();
+            let permissions = member.role.max(roles.of(member.user)).permissions();
             let request =
                 JoinRequest { user: member.user.to_string(), name: member.name, permissions, metadata: Vec::new() };
             (PlayerId(member.player), request)

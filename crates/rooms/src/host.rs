@@ -272,6 +272,7 @@ impl RoomHost {
             recording_sink: self.recording_sink(room_type.name(), id),
             checkpoint_interval: room_type.is_durable().then_some(self.settings.durable.checkpoint_interval),
             restore: None,
+            audit: Arc::clone(&self.requests.services().audit),
         }
     }
 

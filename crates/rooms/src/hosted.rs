@@ -4,7 +4,7 @@ use aether_engine::{JoinRequest, Rejection, RoomHandle, RoomNumber, RoomStats, c
 use aether_net::lobby::RoomMember;
 use aether_net::relay::Relay;
 use aether_replication::DeliveryOrder;
-use aether_wire::{CloseReason, ErrorCode, PlayerId};
+use aether_wire::{CloseReason, ErrorCode, Permissions, PlayerId};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -38,6 +38,12 @@ pub(crate) trait HostedRoom: Send + Sync {
 
     /// Resumes a player who lost the connection; none for a relay.
     fn resume(&self, player: PlayerId, order: DeliveryOrder) -> Option<Result<RoomMember, Rejection>>;
+
+    /// Replaces the permissions of a player. A relay has nothing that needs one.
+    fn set_permissions(&self, player: PlayerId, permissions: Permissions) -> Result<(), Rejection>;
+
+    /// Removes a player, connected or not, who cannot resume. A player leaves a relay with the connection.
+    fn remove(&self, player: PlayerId, reason: CloseReason);
 
     /// Returns true if the room reports departures of players. Otherwise a player leaves when the connection ends.
     fn reports_departures(&self) -> bool;
@@ -101,6 +107,15 @@ impl HostedRoom for GameRoom {
         Some(endpoint.map(|endpoint| RoomMember::Room { room: self.handle.clone(), endpoint }))
     }
 
+    fn set_permissions(&self, player: PlayerId, permissions: Permissions) -> Result<(), Rejection> {
+        self.handle.set_permissions(player, permissions).map_err(|_| busy())
+    }
+
+    fn remove(&self, player: PlayerId, reason: CloseReason) {
+        // If the mailbox is full, the next check of sessions tries again.
+        let _ = self.handle.remove(player, reason);
+    }
+
     fn reports_departures(&self) -> bool {
         true
     }
@@ -160,6 +175,12 @@ impl HostedRoom for RelayRoom {
     fn resume(&self, _player: PlayerId, _order: DeliveryOrder) -> Option<Result<RoomMember, Rejection>> {
         None
     }
+
+    fn set_permissions(&self, _player: PlayerId, _permissions: Permissions) -> Result<(), Rejection> {
+        Ok(())
+    }
+
+    fn remove(&self, _player: PlayerId, _reason: CloseReason) {}
 
     fn reports_departures(&self) -> bool {
         false

@@ -4,15 +4,16 @@ use crate::durable::within_time;
 use crate::entry::RoomRef;
 use crate::host::{RoomHost, RoomRequester};
 use crate::places::PlacesTaken;
+use crate::presence::{ConnectingSession, Presence};
 use crate::resume::{ResumeLookup, ResumeRecord, ResumeRecords, hash};
-use crate::sessions::LiveSessions;
+use crate::sessions::{LiveSessions, VerifiedSession};
 use aether_engine::{JoinRequest, Rejection};
 use aether_limits::{KeyedShare, KeyedShares};
 use aether_metrics::{Counter, Registry};
 use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity};
 use aether_services::Services;
 use aether_services::room::{self, ResumeTarget, Visit};
-use aether_services::session::tokens::{Tokens, VerifiedToken};
+use aether_services::session::tokens::{Role, Tokens, VerifiedToken};
 use aether_wire::limits::NAME_BYTES_MAX;
 use aether_wire::{
     CloseReason, ErrorCode, Hello, Manifest, PROTOCOL_VERSION, PlayerId, RoomId, RoomSelector, SessionId, Token,
@@ -75,15 +76,24 @@ struct Membership {
     /// Player id; 0 until the room has admitted the player.
     player: AtomicU32,
     services: Arc<Services>,
+    presence: Arc<Presence>,
+    /// Makes the session connecting until the room has admitted the player, or the connection ends.
+    _connecting: ConnectingSession,
 }
 
 impl Drop for Membership {
     /// Notes the departure, for rooms that do not report departures themselves.
     fn drop(&mut self) {
         let player = self.player.load(Ordering::Relaxed);
-        if player > 0 && !self.room.room.reports_departures() {
+        if player == 0 {
+            return;
+        }
+        let reports_departures = self.room.room.reports_departures();
+        if !reports_departures {
             self.services.rooms.note_leave(&self.room.id.0, player, CloseReason::Left.name());
         }
+        let grace = if reports_departures { self.room.room_type.resume_grace() } else { Duration::ZERO };
+        self.presence.disconnected(&self.room.id, PlayerId(player), grace);
     }
 }
 
@@ -119,14 +129,26 @@ impl RoomLobby {
         &self.accounts
     }
 
-    /// Removes expired resume tokens and sessions. Call it once a second.
+    /// Removes expired resume tokens and sessions, removes players of ended sessions from their rooms, and notes
+    /// heartbeats. Call it once a second.
     pub fn sweep(&self) {
         self.resumes.sweep();
-        self.sessions.sweep();
+        let presence = &self.host.requests.presence;
+        presence.sweep();
+        for session in self.sessions.sweep() {
+            presence.heartbeat(session);
+        }
+        let is_ended = |session| self.sessions.validity(session, false) == SessionValidity::Ended;
+        for (room, player) in presence.players_of(is_ended) {
+            if let Some(room) = self.host.directory.local(&RoomSelector::Id(room)) {
+                room.room.remove(player, CloseReason::SessionEnded);
+            }
+        }
     }
 
     async fn join_room(&self, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
         let identity = self.identify(&attempt.hello, attempt.is_local)?;
+        let connecting = self.host.requests.presence.connecting(identity.session);
         let selector = attempt.room.as_ref().or(attempt.hello.room.as_ref());
         let selector = selector
             .cloned()
@@ -137,7 +159,7 @@ impl RoomLobby {
         let request = JoinRequest {
             user: identity.user.clone(),
             name: identity.name.clone(),
-            permissions: identity.role.permissions(),
+            permissions: self.role_of(identity.role, &identity.user).permissions(),
             metadata: Vec::new(),
         };
         let place = room.places.take(attempt.address).map_err(|PlacesTaken| {
@@ -154,9 +176,14 @@ impl RoomLobby {
             role: identity.role,
             issued_at: identity.issued_at,
         };
-        let membership = self.membership(room, account, record);
+        let membership = self.membership(room, account, record, connecting);
         *lock(&membership.place) = place;
-        Ok(grant(member, membership))
+        Ok(self.grant(member, membership))
+    }
+
+    /// Returns the current role of a user.
+    fn role_of(&self, granted: Role, user: &str) -> Role {
+        Uuid::try_parse(user).map_or(granted, |user| self.sessions.role(granted, user))
     }
 
     async fn resume(&self, token: &Token, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
@@ -178,6 +205,7 @@ impl RoomLobby {
         if self.sessions.validity(record.session, true) == SessionValidity::Ended {
             return Err(rejected());
         }
+        let connecting = self.host.requests.presence.connecting(record.session);
         let account = self.account_share(&record.user)?;
         let selector = RoomSelector::Id(record.room.clone());
         let room = self.host.find(&selector, requester(attempt, &record.user)).await;
@@ -186,12 +214,15 @@ impl RoomLobby {
             ErrorCode::Unavailable | ErrorCode::LimitReached => rejection,
             _ => rejected(),
         })?;
+        // The role may have changed while the player was away.
+        let permissions = self.role_of(record.role, &record.user).permissions();
+        room.room.set_permissions(record.player, permissions)?;
         let member = room.room.resume(record.player, attempt.order).ok_or_else(rejected)??;
         self.resumed.inc();
-        let mut membership = self.membership(room, account, record);
+        let mut membership = self.membership(room, account, record, connecting);
         membership.used_token = Some(hash(token.reveal()));
         self.resumes.mark_used(token, &membership.is_confirmed);
-        Ok(grant(member, membership))
+        Ok(self.grant(member, membership))
     }
 
     /// Ends the session of a token that was used twice: its connections, the token that replaced it, and its access and
@@ -223,7 +254,8 @@ impl RoomLobby {
             return Ok(ResumeLookup::Unknown);
         };
         let session = SessionId(identity.session.as_u128());
-        let validity = self.sessions.add(session, identity.user, identity.issued_at);
+        let (user, issued_at, granted) = (identity.user, identity.issued_at, identity.role);
+        let validity = self.sessions.add(VerifiedSession { session, user, issued_at, granted });
         let record = ResumeRecord {
             room: RoomId(room),
             player: PlayerId(identity.player),
@@ -243,7 +275,13 @@ impl RoomLobby {
         })
     }
 
-    fn membership(&self, room: RoomRef, account: KeyedShare<String>, record: ResumeRecord) -> Membership {
+    fn membership(
+        &self,
+        room: RoomRef,
+        account: KeyedShare<String>,
+        record: ResumeRecord,
+        connecting: ConnectingSession,
+    ) -> Membership {
         Membership {
             room,
             _account: account,
@@ -254,6 +292,8 @@ impl RoomLobby {
             used_token: None,
             player: AtomicU32::new(0),
             services: Arc::clone(&self.services),
+            presence: Arc::clone(&self.host.requests.presence),
+            _connecting: connecting,
         }
     }
 
@@ -269,6 +309,19 @@ impl RoomLobby {
             player: player.0,
             node: self.host.node_id().to_owned(),
         });
+    }
+
+    fn grant(&self, member: RoomMember, membership: Membership) -> JoinGrant {
+        let record = &membership.record;
+        JoinGrant {
+            session: record.session,
+            user: record.user.clone(),
+            permissions: self.role_of(record.role, &record.user).permissions(),
+            room: membership.room.id.clone(),
+            room_code: membership.room.code.clone(),
+            member,
+            resources: Box::new(membership) as Box<dyn Any + Send>,
+        }
     }
 
     fn account_share(&self, user: &str) -> Result<KeyedShare<String>, Rejection> {
@@ -291,7 +344,8 @@ impl RoomLobby {
         let mut identity =
             self.tokens.verify(token.reveal(), unix_seconds(), allowed).map_err(|error| rejected(error.label()))?;
         let user = Uuid::try_parse(&identity.user).map_err(|_| rejected("malformed"))?;
-        if self.sessions.add(identity.session, user, identity.issued_at) == SessionValidity::Ended {
+        let VerifiedToken { session, issued_at, role: granted, .. } = identity;
+        if self.sessions.add(VerifiedSession { session, user, issued_at, granted }) == SessionValidity::Ended {
             return Err(rejected("revoked"));
         }
         // Names of accounts may be longer than names in the protocol.
@@ -334,6 +388,7 @@ impl Lobby for RoomLobby {
         {
             membership.room.places.keep(player.0, place);
         }
+        membership.presence.connected(&membership.room.id, player, membership.record.session);
         if membership.used_token.is_none() {
             self.note_join(membership, player);
         }
@@ -395,18 +450,6 @@ impl Lobby for RoomLobby {
 
     fn sessions(&self) -> &dyn SessionCheck {
         &*self.sessions
-    }
-}
-
-fn grant(member: RoomMember, membership: Membership) -> JoinGrant {
-    JoinGrant {
-        session: membership.record.session,
-        user: membership.record.user.clone(),
-        permissions: membership.record.role.permissions(),
-        room: membership.room.id.clone(),
-        room_code: membership.room.code.clone(),
-        member,
-        resources: Box::new(membership) as Box<dyn Any + Send>,
     }
 }
 

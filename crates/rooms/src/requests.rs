@@ -1,11 +1,18 @@
 //! Requests of rooms to the services, handled outside of the tick.
 
+use crate::presence::Presence;
 use aether_engine::{Answer, Request, RoomHandle};
 use aether_metrics::{Counter, Registry};
-use aether_services::calls::Functions;
-use aether_services::leaderboard::{RecordQuery, RecordWrite, Score};
-use aether_services::storage::{Object, ObjectId, Permission, Write};
-use aether_services::{CallContext, Caller, GrpcCode, ServiceError, Services};
+use aether_services::api::write_leaderboard_record_request::LeaderboardRecordWrite;
+use aether_services::api::{
+    ReadStorageObjectId, ReadStorageObjectsRequest, StorageObject, WriteLeaderboardRecordRequest, WriteStorageObject,
+    WriteStorageObjectsRequest,
+};
+use aether_services::calls::{Functions, Serve};
+use aether_services::leaderboard::RecordQuery;
+use aether_services::operation::{ReadStorageObjects, WriteLeaderboardRecord, WriteStorageObjects};
+use aether_services::storage::Permission;
+use aether_services::{CallContext, GrpcCode, ServiceError, Services};
 use aether_wire::RequestId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -34,6 +41,8 @@ pub struct RoomRequests {
     services: Arc<Services>,
     /// Context of calls by rooms.
     context: Arc<CallContext>,
+    /// Sessions with players in the rooms.
+    pub(crate) presence: Arc<Presence>,
     answered: Counter,
     failed: Counter,
 }
@@ -47,6 +56,7 @@ impl RoomRequests {
             registry.counter("aether_room_requests_total", help, &[("outcome", outcome)])
         };
         RoomRequests {
+            presence: Arc::new(Presence::new(Arc::clone(&services), registry)),
             services,
             context: Arc::new(CallContext::server()),
             answered: counter("done"),
@@ -92,9 +102,10 @@ impl RoomRequests {
 
     /// Reads an object. One that a client may write is treated as missing: the game would believe what the client says.
     async fn read(&self, owner: &str, collection: String, key: String) -> Result<Answer, ServiceError> {
-        let id = ObjectId::new(collection, key, account(owner)?);
-        let found = self.services.storage.read(&Caller::Server, vec![id]).await?;
-        let trusted = found.into_iter().find(Object::is_server_only);
+        let owner = account(owner)?;
+        let id = ReadStorageObjectId { collection, key, user_id: owner.to_string() };
+        let found = self.operate::<ReadStorageObjects>(owner, ReadStorageObjectsRequest { object_ids: vec![id] });
+        let trusted = found.await?.objects.into_iter().find(is_server_only);
         Ok(Answer::Value(trusted.map(|object| from_stored(object.value))))
     }
 
@@ -105,19 +116,41 @@ impl RoomRequests {
         (collection, key): (String, String),
         value: &[u8],
     ) -> Result<Answer, ServiceError> {
-        let id = ObjectId::new(collection, key, account(owner)?);
-        let write = Write::new(id, to_stored(value)).permit(Permission::Owner, Permission::Nobody);
-        self.services.storage.write(&Caller::Server, vec![write]).await?;
+        let object = WriteStorageObject {
+            collection,
+            key,
+            value: to_stored(value),
+            version: String::new(),
+            permission_read: Some(Permission::Owner as i32),
+            permission_write: Some(Permission::Nobody as i32),
+        };
+        let request = WriteStorageObjectsRequest { objects: vec![object] };
+        self.operate::<WriteStorageObjects>(account(owner)?, request).await?;
         Ok(Answer::Done)
     }
 
     async fn submit(&self, board: &str, user: &str, score: i64) -> Result<Answer, ServiceError> {
-        let owner = account(user)?;
-        let username = self.services.accounts.account(owner).await?.user.username;
-        let score = Score { score, subscore: 0 };
-        let write = RecordWrite { owner, username, score, operator: None, metadata: None };
-        self.services.leaderboards.write(&Caller::Server, board, write).await?;
+        let record = LeaderboardRecordWrite { score, ..LeaderboardRecordWrite::default() };
+        let request = WriteLeaderboardRecordRequest { leaderboard_id: board.to_owned(), record: Some(record) };
+        self.operate::<WriteLeaderboardRecord>(account(user)?, request).await?;
         Ok(Answer::Done)
+    }
+
+    /// Calls an operation for an account, with its hooks. In its own task, so that a hook that panics is answered too.
+    async fn operate<O: Serve>(&self, account: Uuid, request: O::Request) -> Result<O::Answer, ServiceError> {
+        let (services, context) = (Arc::clone(&self.services), Arc::new(CallContext::server_for(account)));
+        let called = tokio::spawn(async move { services.call::<O>(&context, request).await });
+        let abort = called.abort_handle();
+        match timeout(CALL_TIME_MAX, called).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => Err(ServiceError::with(GrpcCode::Internal, format!("A hook of {} panicked.", O::NAME))),
+            Err(_) => {
+                abort.abort();
+                let seconds = CALL_TIME_MAX.as_secs();
+                let message = format!("{} did not answer within {seconds} seconds; it may still be done.", O::NAME);
+                Err(ServiceError::with(GrpcCode::DeadlineExceeded, message))
+            }
+        }
     }
 
     async fn call(&self, name: &str, payload: Vec<u8>) -> Answer {
@@ -149,6 +182,13 @@ impl RoomRequests {
             sleep(MAILBOX_PAUSE).await;
         }
     }
+}
+
+/// Returns true if no client may write the object.
+fn is_server_only(object: &StorageObject) -> bool {
+    let is_of_server = Uuid::try_parse(&object.user_id).is_ok_and(|owner| owner.is_nil());
+    object.permission_write == Permission::Nobody as i32
+        || (object.permission_write == Permission::Owner as i32 && is_of_server)
 }
 
 /// Parses an account id; an empty text is the server's own account.

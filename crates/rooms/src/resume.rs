@@ -22,6 +22,7 @@ pub(crate) struct ResumeRecord {
     pub session: SessionId,
     pub user: String,
     pub name: String,
+    /// Role that a development token granted. The role of the account is looked up.
     pub role: aether_services::session::tokens::Role,
     /// Time at which the access token was issued, in seconds since 1970.
     pub issued_at: u64,

@@ -8,6 +8,7 @@ use aether_engine::{BuildError, Game, RecordingSink, RestoreData, Room, RoomHand
 use aether_metrics::Registry;
 use aether_net::relay::{Relay, RelaySettings};
 use aether_services::Services;
+use aether_services::audit::Audit;
 use aether_services::matches::MatchType;
 use aether_wire::Tick;
 use std::any::Any;
@@ -49,6 +50,8 @@ pub(crate) struct RoomStart {
     pub checkpoint_interval: Option<Duration>,
     /// Stored state of a room that is rebuilt.
     pub restore: Option<RestoreData>,
+    /// Receives refused commands.
+    pub audit: Arc<Audit>,
 }
 
 /// A room that was started.
@@ -170,7 +173,8 @@ impl RoomDefinition {
         let places = Arc::new(RoomPlaces::new(self.network_players_max()));
         match self {
             RoomDefinition::Game { settings, factory } => {
-                let start = GameStart { start, observer: RoomObserver::new(&room_type.metrics) };
+                let observer = RoomObserver::new(&room_type.metrics, Arc::clone(&start.audit));
+                let start = GameStart { start, observer };
                 let room = factory.start(settings, &room_type.name, scheduler, start)?;
                 let handle = Some(room.handle().clone());
                 Ok(StartedRoom { room: Box::new(room), handle, places })

@@ -37,6 +37,7 @@ impl RoomSupervisor {
             while let Some((player, reason)) = self.handle.next_departure() {
                 self.requests.services().rooms.note_leave(&self.room.0, player.0, reason.name());
                 self.places.leave(player.0);
+                self.requests.presence.left(&self.room, player, reason);
                 if let Some(queue) = &queue {
                     queue.push_departure(player.0);
                 }
@@ -53,6 +54,7 @@ impl RoomSupervisor {
                 break;
             }
         }
+        self.requests.presence.room_ended(&self.room);
         if let Some(queue) = queue {
             queue.end(self.handle.has_ended_for_good());
         }

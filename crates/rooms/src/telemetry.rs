@@ -4,10 +4,12 @@ use crate::hosted::HostedRoom;
 use aether_engine::{AuditEvent, Observer, RoomCounts, TickStage};
 use aether_limits::{RateLimit, TokenBucket};
 use aether_metrics::{Counter, Gauge, Histogram, Registry};
+use aether_services::audit::Audit;
 use aether_wire::Tick;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
+use uuid::Uuid;
 
 /// Histogram buckets as shares of a tick's budget.
 const SHARES: &[f64] = &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 4.0];
@@ -210,12 +212,14 @@ pub(crate) struct RoomObserver {
     began: Instant,
     stage_began: Instant,
     stage: Option<TickStage>,
+    /// Receives refused commands.
+    audit: Arc<Audit>,
 }
 
 impl RoomObserver {
-    pub fn new(metrics: &RoomMetrics) -> RoomObserver {
+    pub fn new(metrics: &RoomMetrics, audit: Arc<Audit>) -> RoomObserver {
         let now = Instant::now();
-        RoomObserver { metrics: metrics.clone(), began: now, stage_began: now, stage: None }
+        RoomObserver { metrics: metrics.clone(), began: now, stage_began: now, stage: None, audit }
     }
 
     fn end_stage(&mut self, now: Instant) {
@@ -278,6 +282,7 @@ impl Observer for RoomObserver {
         if *allowed {
             info!(target: "aether_audit", room_type, player = player.0, user, action, "done");
         } else {
+            self.audit.note_refusal(Uuid::try_parse(user).unwrap_or_default(), action);
             // Nobody needs a permission for these, so they are bounded.
             let suppressed = self.metrics.refusals.lock().unwrap_or_else(PoisonError::into_inner).take();
             let Some(suppressed) = suppressed else { return self.metrics.audit_suppressed.inc() };

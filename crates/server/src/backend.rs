@@ -1,5 +1,6 @@
 //! Implements the backends of the public and the admin HTTP interface.
 
+use crate::admin_key::AdminKey;
 use crate::clock::unix_seconds;
 use crate::config::Config;
 use crate::data::DatabaseHealth;
@@ -12,6 +13,7 @@ use aether_metrics::{Gauge, Registry};
 use aether_net::Gateway;
 use aether_net::certificate::Certificates;
 use aether_rooms::{LiveSessions, RoomHost};
+use aether_services::Services;
 use aether_services::matches::{MatchFilter, MatchInfo};
 use aether_wire::{PROTOCOL_VERSION, RoomId, RoomTypeInfo, ServerInfo, WebTransportInfo};
 use axum::http::StatusCode;
@@ -39,6 +41,8 @@ pub(crate) struct ServerBackend {
     gateway: Arc<Gateway>,
     tokens: Arc<Tokens>,
     sessions: Arc<LiveSessions>,
+    services: Arc<Services>,
+    admin_key: AdminKey,
     registry: Registry,
     web_transport: Option<(Certificates, SocketAddr)>,
     guests: Option<GuestLogins>,
@@ -61,6 +65,8 @@ pub(crate) struct ServerBackendParts {
     pub gateway: Arc<Gateway>,
     pub tokens: Arc<Tokens>,
     pub sessions: Arc<LiveSessions>,
+    pub services: Arc<Services>,
+    pub admin_key: AdminKey,
     pub registry: Registry,
 }
 
@@ -113,7 +119,7 @@ struct TickProgress {
 impl ServerBackend {
     pub fn new(
         config: &Config,
-        ServerBackendParts { rooms, gateway, tokens, sessions, registry }: ServerBackendParts,
+        ServerBackendParts { rooms, gateway, tokens, sessions, services, admin_key, registry }: ServerBackendParts,
         web_transport: Option<(Certificates, SocketAddr)>,
         version: &'static str,
     ) -> ServerBackend {
@@ -129,6 +135,8 @@ impl ServerBackend {
             gateway,
             tokens,
             sessions,
+            services,
+            admin_key,
             web_transport,
             guests,
             listing_rate: config.listing_rate(),
@@ -261,6 +269,18 @@ impl AdminBackend for ServerBackend {
             "memoryBytes": resident_bytes(),
         });
         (problem.is_none(), detail)
+    }
+
+    fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
+    fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    fn is_admin_key(&self, shown: &str) -> bool {
+        self.admin_key.is(shown)
     }
 }
 

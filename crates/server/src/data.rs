@@ -195,6 +195,9 @@ pub(crate) async fn run_maintenance(services: Arc<Services>, config: Config, hea
         if let Err(error) = services.sessions.flush().await {
             warn!(%error, "session history not written: database unavailable");
         }
+        if let Err(error) = services.audit.flush().await {
+            warn!(%error, "audit entries not written: database unavailable");
+        }
         if let Err(error) = services.rooms.flush_visits().await {
             warn!(%error, "visit history not written: database unavailable");
         }
@@ -205,6 +208,9 @@ pub(crate) async fn run_maintenance(services: Arc<Services>, config: Config, hea
             let expired_before = now - i64::from(config.database.session_history_days) * DAY_MS;
             if let Err(error) = services.sessions.prune(expired_before).await {
                 warn!(%error, "removal of old sessions failed");
+            }
+            if let Err(error) = services.audit.prune(now - i64::from(config.database.audit_days) * DAY_MS).await {
+                warn!(%error, "removal of old audit entries failed");
             }
             if let Some(webhooks) = &services.webhooks {
                 match webhooks.prune().await {

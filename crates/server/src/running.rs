@@ -1,5 +1,6 @@
 //! The running server: wires the parts together and stops them in order.
 
+use crate::admin_key::AdminKey;
 use crate::backend::{ServerBackend, ServerBackendParts};
 use crate::clock::{UptimeClock, unix_seconds};
 use crate::config::Config;
@@ -16,7 +17,10 @@ use aether_metrics::Registry;
 use aether_net::certificate::{CertificateError, Certificates};
 use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
 use aether_net::{ConnectionMetrics, ConnectionSettings, Gateway, PendingClient, WakeTask};
-use aether_rooms::{DurableSettings, LiveSessions, LobbySettings, RoomHost, RoomHostSettings, RoomLobby, RoomRequests};
+use aether_rooms::{
+    DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RoomHost, RoomHostSettings, RoomLobby,
+    RoomRequests,
+};
 use aether_services::Services;
 use aether_store::StoreError;
 use aether_wire::RoomSelector;
@@ -157,7 +161,7 @@ impl RunningServer {
         let scheduler = Scheduler::with_waking(config.tick_threads(cores), Arc::new(UptimeClock::start()), &waking);
         let rooms = RoomHost::new(scheduler, host_settings(&config, node, recordings), requests);
         services.host_matches(Arc::downgrade(&rooms) as _);
-        let sessions = Arc::new(LiveSessions::new(Arc::clone(services.sessions.revocations())));
+        let sessions = Arc::new(live_sessions(&config, &services));
         let settings = LobbySettings {
             per_account_max: limit(config.connections.per_account_max),
             accepts_development: config.accepts_development(),
@@ -171,7 +175,10 @@ impl RunningServer {
         let (admin_listener, admin) = listen(config.http.admin_address, "http.admin_address").await?;
         let transport = open_webtransport(&config, http, &registry)?;
         let web = transport.as_ref().map(|open| (open.certificates.clone(), open.address));
+        let admin_key = AdminKey::open(&config).map_err(StartError::Config)?;
         let parts = ServerBackendParts {
+            services: Arc::clone(&services),
+            admin_key,
             rooms: Arc::clone(&rooms),
             gateway: Arc::clone(&gateway),
             tokens,
@@ -399,11 +406,14 @@ impl RunningServer {
             // The thread owns the rooms and they own the store, which closes when the last owner is dropped.
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
-        if let Err(error) = self.services.sessions.flush().await {
+        if let Err(error) = self.services.sessions.flush_all().await {
             warn!(%error, "session history was not flushed");
         }
         if let Err(error) = self.services.rooms.flush_visits().await {
             warn!(%error, "visit history was not flushed");
+        }
+        if let Err(error) = self.services.audit.flush().await {
+            warn!(%error, "audit entries were not flushed");
         }
         let (store, connections) = (self.services.store.clone(), self.connections());
         drop(self);
@@ -420,6 +430,16 @@ impl RunningServer {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
+}
+
+fn live_sessions(config: &Config, services: &Services) -> LiveSessions {
+    let settings = LiveSessionSettings {
+        idle_max: Duration::from_secs(config.tokens.session_idle_seconds.into()),
+        age_max: Duration::from_secs(config.tokens.session_seconds_max.into()),
+        heartbeat: Duration::from_secs(config.tokens.heartbeat_seconds.into()),
+    };
+    let sessions = &services.sessions;
+    LiveSessions::new(Arc::clone(sessions.revocations()), Arc::clone(sessions.roles()), settings)
 }
 
 /// WebTransport on its address, before anyone is served.

@@ -1,5 +1,6 @@
 //! Callers of operations, and the context of a call.
 
+use crate::session::tokens::Role;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct UserIdentity {
     pub session: Uuid,
     /// Variables of the session.
     pub variables: BTreeMap<String, String>,
+    /// Current role of the account.
+    pub role: Role,
     /// Time at which the token was issued, in seconds since 1970.
     pub issued_at: u64,
     /// Time at which the token expires, in seconds since 1970.
@@ -43,6 +46,8 @@ pub struct CallContext {
     /// Query parameters of a function call over HTTP, sorted by name; a name may occur more than once. Empty for every
     /// other call.
     pub query: BTreeMap<String, Vec<String>>,
+    /// Account that server code or a room acts for: the owner of objects and records. `None` for every other call.
+    pub account: Option<Uuid>,
 }
 
 impl Caller {
@@ -75,12 +80,18 @@ impl CallContext {
     /// Creates the context of a call by server code.
     #[must_use]
     pub fn server() -> CallContext {
-        CallContext { caller: Caller::Server, address: None, query: BTreeMap::new() }
+        CallContext { caller: Caller::Server, address: None, query: BTreeMap::new(), account: None }
+    }
+
+    /// Creates the context of a call by server code for an account.
+    #[must_use]
+    pub fn server_for(account: Uuid) -> CallContext {
+        CallContext { account: Some(account), ..CallContext::server() }
     }
 
     /// Creates the context of a call from an address.
     #[must_use]
     pub fn from_address(caller: Caller, address: IpAddr) -> CallContext {
-        CallContext { caller, address: Some(address), query: BTreeMap::new() }
+        CallContext { caller, address: Some(address), query: BTreeMap::new(), account: None }
     }
 }

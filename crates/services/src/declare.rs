@@ -71,3 +71,19 @@ pub(crate) mod json_text {
         }
     }
 }
+
+/// Optional numbers that may be text in the JSON form of the message, because in a query they are. For
+/// `#[serde(deserialize_with = …)]`.
+pub(crate) fn optional_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Number {
+        Number(i32),
+        Text(String),
+    }
+    match <Option<Number> as serde::Deserialize>::deserialize(deserializer)? {
+        None => Ok(None),
+        Some(Number::Number(number)) => Ok(Some(number)),
+        Some(Number::Text(text)) => text.parse().map(Some).map_err(|_| serde::de::Error::custom("not a 32-bit number")),
+    }
+}

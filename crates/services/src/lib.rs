@@ -4,6 +4,8 @@
 //! [`Caller::Server`], which may do everything; calls on behalf of a user are checked.
 
 pub mod account;
+pub mod admin;
+pub mod audit;
 mod caller;
 pub mod calls;
 pub mod clock;
@@ -26,6 +28,7 @@ pub mod storage;
 pub mod wallet;
 pub mod webhook;
 
+pub use aether_messages::api;
 pub use aether_messages::operation::{self, Operation};
 pub use aether_store::private_file;
 pub use caller::{CallContext, Caller, UserIdentity};

@@ -2,6 +2,7 @@
 
 use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
+use crate::audit::Audit;
 use crate::calls::{CallTable, Functions, MatchTypes};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
@@ -87,6 +88,8 @@ pub struct Services {
     pub sessions: Arc<Sessions>,
     /// User accounts.
     pub accounts: Accounts,
+    /// Refused and used permissions.
+    pub audit: Arc<Audit>,
     /// Stored objects of players and games.
     pub storage: Storage,
     /// Wallets of players.
@@ -134,7 +137,8 @@ impl Services {
         let accounts = account::Settings { announce, ..settings.accounts };
         let revocations = Arc::clone(sessions.revocations());
         let accounts = Accounts::new(store.clone(), Arc::clone(&clock), revocations, accounts);
-        let accounts = accounts.with_providers(settings.providers, &http_client);
+        let accounts =
+            accounts.with_roles(Arc::clone(sessions.roles())).with_providers(settings.providers, &http_client);
         let purchases = Purchases::open(store.clone(), Arc::clone(&clock), &http_client, settings.purchases)?;
         let boards = Arc::clone(&leaderboards);
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
@@ -146,6 +150,7 @@ impl Services {
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
             wallets,
             purchases,
+            audit: Arc::new(Audit::new(store.clone(), Arc::clone(&clock), registry)),
             rooms: Rooms::new(store.clone(), Arc::clone(&clock)),
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),

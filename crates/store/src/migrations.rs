@@ -35,6 +35,7 @@ const MIGRATIONS: &[Migration] = &[
         name: "storage_totals_by_row",
         sql: include_str!("../migrations/0007_storage_totals_by_row.sql"),
     },
+    Migration { version: 8, name: "audit", sql: include_str!("../migrations/0008_audit.sql") },
 ];
 
 /// Line at which the program continues a migration.

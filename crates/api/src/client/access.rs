@@ -30,7 +30,7 @@ pub(super) fn admit(
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     match access {
         Access::Everyone => Ok(Caller::Anonymous),
-        Access::Operator => Err(OPERATOR_ONLY),
+        Access::Operator | Access::Inspect | Access::Manage => Err(OPERATOR_ONLY),
         Access::Session => {
             let token = authorization.and_then(|value| strip_scheme(value, "Bearer ")).ok_or(error::TOKEN_REQUIRED)?;
             Ok(Caller::User(Arc::new(sessions.check(token)?)))

@@ -79,6 +79,7 @@ fn scheme(access: Access) -> Option<&'static str> {
         Access::ServerKey => Some("serverKey"),
         Access::Session => Some("session"),
         Access::Operator => Some("operatorKey"),
+        Access::Inspect | Access::Manage => Some("operator"),
     }
 }
 
@@ -94,6 +95,11 @@ fn scheme_of(name: &str) -> Value {
             "scheme": "bearer",
             "bearerFormat": "JWT",
             "description": "Access token of a session.",
+        }),
+        "operator" => json!({
+            "type": "http",
+            "scheme": "bearer",
+            "description": "Admin key, or access token of an account whose role has the permission.",
         }),
         _ => json!({ "type": "http", "scheme": "bearer", "description": "Admin key, if one is set." }),
     }

@@ -91,6 +91,13 @@ pub enum TickInput {
         /// Error, if it could not be stored.
         error: Option<String>,
     },
+    /// The permissions of a player change, because the role of the account did.
+    Permissions {
+        /// Id of the player.
+        player: PlayerId,
+        /// The new permissions.
+        permissions: Permissions,
+    },
     /// A signal from outside the room.
     Signal {
         /// Data of the signal.
@@ -159,6 +166,10 @@ impl TickInput {
                     writer.text(why);
                 }
             }
+            TickInput::Permissions { player, permissions } => {
+                write_player(11, *player, writer);
+                writer.raw(&[permission_bits(*permissions)]);
+            }
             TickInput::Signal { data } => {
                 writer.raw(&[8]);
                 writer.bytes(data);
@@ -181,6 +192,10 @@ impl TickInput {
                 let number = EntryNumber(reader.number()?);
                 let error = if has_error { Some(reader.text()?) } else { None };
                 Ok(TickInput::Committed { number, error })
+            }
+            11 => {
+                let player = PlayerId(reader.small()?);
+                Ok(TickInput::Permissions { player, permissions: permissions_of(reader.byte()?) })
             }
             _ => Err(RecordingError::Damaged),
         }
@@ -227,16 +242,23 @@ impl TickInput {
 pub(super) fn write_join_request(request: &JoinRequest, writer: &mut Writer) {
     writer.text(&request.user);
     writer.text(&request.name);
-    let Permissions { playground, inspect } = request.permissions;
-    writer.raw(&[u8::from(playground) | u8::from(inspect) << 1]);
+    writer.raw(&[permission_bits(request.permissions)]);
     writer.bytes(&request.metadata);
 }
 
 pub(super) fn read_join_request(reader: &mut Reader<'_>) -> Result<JoinRequest, RecordingError> {
     let (user, name) = (reader.text()?, reader.text()?);
-    let bits = reader.byte()?;
-    let permissions = Permissions { playground: bits & 1 == 1, inspect: bits & 2 == 2 };
+    let permissions = permissions_of(reader.byte()?);
     Ok(JoinRequest { user, name, permissions, metadata: reader.bytes()? })
+}
+
+fn permission_bits(permissions: Permissions) -> u8 {
+    let Permissions { playground, inspect, manage } = permissions;
+    u8::from(playground) | u8::from(inspect) << 1 | u8::from(manage) << 2
+}
+
+fn permissions_of(bits: u8) -> Permissions {
+    Permissions { playground: bits & 1 == 1, inspect: bits & 2 == 2, manage: bits & 4 == 4 }
 }
 
 fn write_player(tag: u8, player: PlayerId, writer: &mut Writer) {

@@ -74,6 +74,11 @@ impl<G: Game> ApplyStage<'_, G> {
                 }
             }
             TickInput::Playground { player, seq, command } => self.playground(*player, *seq, command, observer),
+            TickInput::Permissions { player, permissions } => {
+                if let Some(room_player) = self.state.players.get_mut(*player) {
+                    room_player.join.permissions = *permissions;
+                }
+            }
             TickInput::Answer { id, answer } => self.game.answer(&mut self.state.context(), *id, answer),
             TickInput::Committed { number, error } => self.committed(*number, error.as_deref()),
             TickInput::Signal { data } => {

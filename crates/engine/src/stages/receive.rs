@@ -99,6 +99,14 @@ impl ReceiveStage<'_> {
                     self.tick_inputs.push(TickInput::Join { player: *self.next_player, request });
                 }
                 MailboxMessage::Resume(player, order, endpoint) => self.resume(player, order, endpoint),
+                MailboxMessage::Permissions(player, permissions) => {
+                    self.tick_inputs.push(TickInput::Permissions { player, permissions });
+                }
+                MailboxMessage::Remove(player, reason) => {
+                    if let Some(room_player) = self.players.get_mut(player) {
+                        room_player.leaving.get_or_insert(reason);
+                    }
+                }
                 MailboxMessage::Answer(id, answer) => {
                     self.output.requests_waiting = self.output.requests_waiting.saturating_sub(1);
                     self.tick_inputs.push(TickInput::Answer { id, answer });

@@ -123,7 +123,7 @@ struct Attacker {
 
 impl Attacker {
     fn new(name: &str, order: DeliveryOrder, playground: bool) -> Self {
-        let permissions = Permissions { playground, inspect: false };
+        let permissions = Permissions { playground, ..Permissions::default() };
         Attacker { request: JoinRequest { permissions, ..join_request(name) }, order, client: None }
     }
 

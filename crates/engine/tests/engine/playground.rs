@@ -4,7 +4,8 @@ use crate::support::{Client, Crate, Scene, settings};
 use aether_engine::RoomSettings;
 use aether_wire::limits::STRESS_ENTITIES_MAX;
 use aether_wire::{
-    ClientMessage, CommandSeq, ErrorCode, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, ServerMessage,
+    ClientMessage, CloseReason, CommandSeq, ErrorCode, Permissions, PlayerId, PlaygroundClear, PlaygroundSpawn,
+    PlaygroundStress, ServerMessage,
 };
 
 fn spawn(seq: u32, x: f32) -> ClientMessage {
@@ -60,6 +61,44 @@ fn with_permission_an_entity_is_spawned_at_the_position_and_owned_by_the_caller(
     assert_eq!(dev.place(id), Some([33.0, 0.0]));
     assert_eq!(scene.watch.audits, [(dev.player, "user-dev".to_owned(), "playground.spawn", true)]);
     assert_eq!(scene.totals().unprivileged, 0);
+}
+
+#[test]
+fn changed_permissions_apply_from_the_next_tick_and_are_replayed() {
+    let mut scene = Scene::new(roomy());
+    let mut ann = scene.join("ann");
+    let playground = Permissions { playground: true, ..Permissions::default() };
+    for (seq, permissions, expected) in
+        [(1, playground, None), (2, Permissions::default(), Some(ErrorCode::Forbidden)), (3, playground, None)]
+    {
+        scene.handle.set_permissions(ann.player, permissions).unwrap();
+        ann.send(spawn(seq, 0.0));
+        scene.play(1, &mut [&mut ann]);
+        assert_eq!(error(&ann, seq), expected);
+    }
+    scene.handle.set_permissions(PlayerId(99), playground).unwrap();
+    scene.tick();
+    assert_eq!(scene.totals().unprivileged, 1);
+    scene.assert_replays();
+}
+
+#[test]
+fn a_removed_player_leaves_at_the_next_tick_with_the_reason_connected_or_not() {
+    let mut scene = Scene::new(RoomSettings { resume_ticks: 1_000, ..roomy() });
+    let (ann, bob) = (scene.join("ann"), scene.join("bob"));
+    let (ann_id, bob_id) = (ann.player, bob.player);
+    drop(bob);
+    scene.ticks(2);
+    assert_eq!(scene.room.players(), 2, "a lost connection may resume");
+    for player in [ann_id, bob_id, PlayerId(99)] {
+        scene.handle.remove(player, CloseReason::SessionEnded).unwrap();
+    }
+    scene.tick();
+    assert_eq!(scene.room.players(), 0);
+    assert_eq!(ann.closed(), Some(CloseReason::SessionEnded));
+    let departures: Vec<_> = std::iter::from_fn(|| scene.handle.next_departure()).collect();
+    assert_eq!(departures, [(ann_id, CloseReason::SessionEnded), (bob_id, CloseReason::SessionEnded)]);
+    scene.assert_replays();
 }
 
 #[test]

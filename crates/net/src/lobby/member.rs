@@ -6,8 +6,8 @@ use crate::relay::RelayMember;
 use crate::transport::Transport;
 use aether_engine::{ConnectionEndpoint, Rejection, RoomHandle};
 use aether_wire::{
-    Ack, ClientMessage, Closing, CommandError, CommandSeq, Encoding, ErrorCode, GameBody, GameMessage, PlayerId,
-    SchemaHash, ServerMessage, Tick, Vector2, Welcome, WorldParameters,
+    Ack, ClientMessage, CloseReason, Closing, CommandError, CommandSeq, Encoding, ErrorCode, GameBody, GameMessage,
+    Permissions, PlayerId, SchemaHash, ServerMessage, Tick, Vector2, Welcome, WorldParameters,
 };
 use std::task::{Context, Poll, Waker};
 
@@ -115,6 +115,23 @@ impl RoomMember {
             },
             schema_hash: SchemaHash(room.schema().hash()),
             ..welcome
+        }
+    }
+
+    /// Tells the room that the permissions of the player changed. Returns false if the room is too busy to be told. A
+    /// relay has nothing that needs a permission.
+    pub(crate) fn set_permissions(&self, player: PlayerId, permissions: Permissions) -> bool {
+        match self {
+            RoomMember::Room { room, .. } => room.set_permissions(player, permissions).is_ok(),
+            RoomMember::Relay(_) => true,
+        }
+    }
+
+    /// Removes the player from the room at its next tick, without time to resume. If the room is too busy, the server tries
+    /// again. A player leaves a relay with the connection.
+    pub(crate) fn remove(&self, player: PlayerId, reason: CloseReason) {
+        if let RoomMember::Room { room, .. } = self {
+            let _ = room.remove(player, reason);
         }
     }
 

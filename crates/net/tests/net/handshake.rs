@@ -90,6 +90,10 @@ impl SessionCheck for TestLobby {
     fn validity(&self, _: SessionId, _: bool) -> SessionValidity {
         SessionValidity::Valid
     }
+
+    fn permissions(&self, _: SessionId) -> Permissions {
+        Permissions::default()
+    }
 }
 
 /// Connects to a server whose lobby has this answer.

@@ -1,5 +1,6 @@
 //! Tests of the program `aether` as a process of its own, which is started, signalled and killed.
 
+mod admin;
 mod commands;
 mod commands_page;
 mod developer;

@@ -1,5 +1,6 @@
 //! The commands of the program.
 
+pub mod admin;
 pub mod backup;
 pub mod check;
 mod load;
@@ -12,6 +13,7 @@ pub mod token;
 
 use crate::clock::unix_seconds;
 use crate::server::Server;
+use admin::AdminArguments;
 use aether_load::LoadArguments;
 use backup::{BackupArguments, RestoreArguments};
 use check::CheckArguments;
@@ -42,6 +44,8 @@ pub enum Command {
     Seed(SeedArguments),
     /// List durable rooms or the stored states of one, or write a state to a file; a server may run meanwhile
     Rooms(RoomsArguments),
+    /// Show, ban, unban and sign out players of a running server, and change their roles
+    Admin(AdminArguments),
     /// Replay a recorded room, compare every tick with the recording and print the last hash
     Replay(ReplayArguments),
     /// Run the server and record every room
@@ -62,6 +66,7 @@ impl Command {
             Command::Restore(arguments) => print(block_on(arguments.run())),
             Command::Seed(arguments) => print(block_on(arguments.run())),
             Command::Rooms(arguments) => print(block_on(arguments.run())),
+            Command::Admin(arguments) => print(block_on(arguments.run())),
             Command::Replay(arguments) => print(replay::run(&server, &arguments)),
             Command::Load(arguments) => load::run(&server, arguments),
         }

@@ -14,22 +14,22 @@ const FILE_DEFAULT: &str = "aether.toml";
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArguments {
     /// Configuration file [default: $AETHER_CONFIG, or aether.toml if it exists]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Folder for keys and the database (data_dir)
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, global = true, value_name = "FOLDER")]
     pub data_dir: Option<String>,
     /// Address for pages, the API and WebSockets (http.address)
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, global = true, value_name = "ADDRESS")]
     pub address: Option<String>,
     /// Address for metrics and profiles (http.admin_address)
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, global = true, value_name = "ADDRESS")]
     pub admin_address: Option<String>,
     /// Log filter, such as info or info,aether_net=debug (log.filter)
-    #[arg(long, value_name = "FILTER")]
+    #[arg(long, global = true, value_name = "FILTER")]
     pub log: Option<String>,
     /// Any setting by its full name, such as rooms.max=50; can be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
 

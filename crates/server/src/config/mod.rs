@@ -108,9 +108,11 @@ section! {
         /// Address of the public listener: pages, the API and WebSockets. On an address that is not loopback, the server
         /// counts as public, and the development key is rejected.
         address: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7350));
-        /// Address of the admin listener: metrics, health and profiles. The public listener serves no metrics or profiles.
+        /// Address of the admin listener: metrics, health, profiles and the admin API. The public listener serves none of them.
         admin_address: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7351));
-        /// Bearer token for the admin listener, at least 16 characters. Required if `admin_address` is not loopback.
+        /// Bearer token for the admin listener, at least 16 characters. Required if `admin_address` is not loopback. Default:
+        /// the admin API (`/api`) requires the key in the file `admin.key` of the data folder, which the server creates;
+        /// metrics, health and profiles require none.
         admin_key: Option<Secret> = None;
         /// Host names by which the admin listener is reached, such as `metrics.internal`. IP addresses and `localhost` always
         /// work; requests that name another host are rejected.
@@ -223,6 +225,8 @@ section! {
         migrate: bool = true;
         /// Days after which the history of an expired session is deleted.
         session_history_days: u32 = 30, within 1..=3650;
+        /// Days after which an audit entry is deleted: a refused use of a permission, or an action of an operator.
+        audit_days: u32 = 90, within 1..=3650;
     }
 }
 
@@ -294,6 +298,15 @@ section! {
         recent_seconds: u32 = 300, within 0..=86400;
         /// Ends the other sessions of a user when a new one begins.
         single_session: bool = false;
+        /// A connection whose client sends nothing but heartbeats of the transport for this long loses its session: the
+        /// player leaves, and the client joins again with an access token. Every message starts the time anew.
+        session_idle_seconds: u32 = 3600, within 60..=604800;
+        /// Time between two heartbeats in the stored history of a session whose client sends messages. A shorter time costs
+        /// more writes: one per session and heartbeat, at most 2,000 per second in all.
+        heartbeat_seconds: u32 = 60, within 1..=3600;
+        /// Longest time for which messages keep a session of connections open. Then the player leaves, and the client joins
+        /// again with an access token.
+        session_seconds_max: u32 = 604800, within 60..=2592000;
         /// Accepts tokens signed by the development key, which can claim any role. Default: true on loopback without trusted
         /// proxies, false on a public server, where true is an error.
         accept_development: Option<bool> = None;

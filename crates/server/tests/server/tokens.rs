@@ -301,12 +301,12 @@ fn every_error_has_its_label_and_all_have_the_same_message() {
 
 #[test]
 fn roles_are_ordered_and_parse_from_their_names() {
-    let permissions = |playground, inspect| Permissions { playground, inspect };
+    let permissions = |playground, inspect, manage| Permissions { playground, inspect, manage };
     let expected = [
-        (Role::Player, "player", permissions(false, false)),
-        (Role::ReadOnly, "read-only", permissions(false, true)),
-        (Role::Developer, "developer", permissions(true, true)),
-        (Role::Admin, "admin", permissions(true, true)),
+        (Role::Player, "player", permissions(false, false, false)),
+        (Role::ReadOnly, "read-only", permissions(false, true, false)),
+        (Role::Developer, "developer", permissions(true, true, false)),
+        (Role::Admin, "admin", permissions(true, true, true)),
     ];
     for (role, name, permissions) in expected {
         assert_eq!((role.to_string().as_str(), role.permissions()), (name, permissions));

@@ -2,6 +2,7 @@
 
 use super::{Accounts, NOT_FOUND, end_sessions};
 use crate::error::ServiceError;
+use crate::leaderboard::Leaderboards;
 use crate::session::end_sessions_of;
 use crate::session::tokens::Role;
 use aether_store::{Transaction, values};
@@ -48,14 +49,21 @@ impl Accounts {
         self.store.write(operation).await
     }
 
-    /// Sets the role of a user. For server code only.
+    /// Sets the role of a user. It applies at once, also to open connections. For server code only.
     pub async fn set_role(&self, user: Uuid, role: Role) -> Result<(), ServiceError> {
         let now = self.clock.now_ms();
+        let roles = Arc::clone(&self.roles);
         let operation = move |transaction: &mut Transaction<'_>| {
             let update = "UPDATE users SET role = ?2, updated_at = ?3 WHERE id = ?1";
-            if transaction.execute(update, values![user, role.name(), now])? == 0 { Err(NOT_FOUND) } else { Ok(()) }
+            if transaction.execute(update, values![user, role.name(), now])? == 0 {
+                return Err(NOT_FOUND);
+            }
+            let roles = Arc::clone(&roles);
+            transaction.after_commit(move || roles.set(user, role));
+            Ok(())
         };
-        self.store.write(operation).await
+        // In order, so that of two concurrent changes the stored one is also the one in memory.
+        self.store.write_in_order(Leaderboards::turn(user), operation).await
     }
 }
 

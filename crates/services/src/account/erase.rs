@@ -6,6 +6,7 @@
 use super::{Accounts, NOT_FOUND};
 use crate::error::ServiceError;
 use crate::leaderboard::Leaderboards;
+use crate::session::tokens::Role;
 use aether_store::{StoreError, Transaction, outbox, values};
 use serde_json::json;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use uuid::Uuid;
 pub type Eraser = Box<dyn Fn(&mut Transaction<'_>, Uuid) -> Result<(), StoreError> + Send + Sync>;
 
 /// Tables without a foreign key to `users`, with the column of the user.
-const OWNED: [(&str, &str); 7] = [
+const OWNED: [(&str, &str); 9] = [
     ("sessions", "user_id"),
     ("storage_objects", "user_id"),
     ("storage_totals", "user_id"),
@@ -24,6 +25,8 @@ const OWNED: [(&str, &str); 7] = [
     ("room_players", "user_id"),
     ("room_visits", "user_id"),
     ("room_creators", "user_id"),
+    ("audit_entries", "actor_id"),
+    ("audit_entries", "user_id"),
 ];
 
 /// Tables whose rows stay without an owner, because another account must not use the purchase again. The shop's answer
@@ -83,6 +86,7 @@ impl Accounts {
     async fn delete_rest(&self, user: Uuid) -> Result<(), ServiceError> {
         let (now, announce) = (self.clock.now_ms(), self.settings.announce);
         let (revocations, erasers) = (Arc::clone(&self.revocations), Arc::clone(&self.erasers));
+        let roles = Arc::clone(&self.roles);
         let operation = move |transaction: &mut Transaction<'_>| {
             // Writes for the user rely on this lock, or on a foreign key: see `for_presence`.
             let select = format!("SELECT id FROM users WHERE id = ?1{}", transaction.for_update());
@@ -94,7 +98,11 @@ impl Accounts {
                 outbox::push(transaction, "account.deleted", &payload, now)?;
             }
             let revocations = Arc::clone(&revocations);
-            transaction.after_commit(move || revocations.erase_user(user, now.div_euclid(1_000)));
+            let roles = Arc::clone(&roles);
+            transaction.after_commit(move || {
+                revocations.erase_user(user, now.div_euclid(1_000));
+                roles.set(user, Role::Player);
+            });
             Ok(())
         };
         // Ordered with the user's score writes, so that a concurrent write does not reach memory after the erasure.

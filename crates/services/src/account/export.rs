@@ -78,7 +78,7 @@ const ACCOUNT: Section = Section {
 };
 
 /// All other tables. Codes are omitted: they are hashes of what was sent to the user.
-const SECTIONS: [Section; 13] = [
+const SECTIONS: [Section; 14] = [
     Section {
         table: "user_devices",
         owner: "user_id",
@@ -218,6 +218,20 @@ const SECTIONS: [Section; 13] = [
         owner: "user_id",
         order: "id",
         columns: &[("id", Text), ("name", Text), ("data", Json), ("created_at", Number), ("updated_at", Number)],
+    },
+    Section {
+        // Without the ids of others.
+        table: "audit_entries",
+        owner: "CASE WHEN actor_id = ?1 THEN actor_id ELSE user_id END",
+        order: "last_at, action",
+        columns: &[
+            ("action", Text),
+            ("outcome", Text),
+            ("detail", Text),
+            ("count", Number),
+            ("first_at", Number),
+            ("last_at", Number),
+        ],
     },
     Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },
 ];

@@ -31,8 +31,8 @@ pub(crate) use user::{apply, name_taken};
 
 use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError};
-use crate::session::Revocations;
 use crate::session::tokens::VALID_SECONDS_MAX;
+use crate::session::{Revocations, Roles};
 use aether_store::{Dialect, Store};
 use lockout::Lockout;
 use password::Passwords;
@@ -61,6 +61,7 @@ pub struct Accounts {
     store: Store,
     clock: Arc<dyn WallClock>,
     revocations: Arc<Revocations>,
+    roles: Arc<Roles>,
     settings: Settings,
     providers: BTreeMap<String, Arc<dyn Provider>>,
     passwords: Passwords,
@@ -92,12 +93,20 @@ impl Accounts {
             store,
             clock,
             revocations,
+            roles: Arc::default(),
             settings,
             providers: BTreeMap::new(),
             passwords: Passwords::new(settings.hashing_threads),
             lockout: Lockout::new(),
             erasers: Arc::default(),
         }
+    }
+
+    /// Changes these roles, which sessions and connections read, with those of the accounts.
+    #[must_use]
+    pub fn with_roles(mut self, roles: Arc<Roles>) -> Accounts {
+        self.roles = roles;
+        self
     }
 
     /// Adds an external provider. It replaces one of the same name.

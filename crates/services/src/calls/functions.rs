@@ -7,6 +7,8 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::services::Services;
 use aether_messages::api::Rpc;
 use aether_messages::operation::RpcFunc;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -141,6 +143,29 @@ impl Serve for RpcFunc {
     }
 }
 
+/// Form of bytes that are not text, for hooks: a JSON object with this start and end, and base64 between them.
+const BYTES_START: &str = "{\"base64\":\"";
+const BYTES_END: &str = "\"}";
+
+/// Returns a payload as hooks see it. [`from_text`] restores it.
+pub(super) fn to_text(payload: Vec<u8>) -> String {
+    match String::from_utf8(payload) {
+        Ok(text) if !text.starts_with(BYTES_START) => text,
+        Ok(text) => encoded(text.as_bytes()),
+        Err(error) => encoded(error.as_bytes()),
+    }
+}
+
+/// Returns the bytes of a payload that hooks may have changed.
+pub(super) fn from_text(text: String) -> Vec<u8> {
+    let base64 = text.strip_prefix(BYTES_START).and_then(|rest| rest.strip_suffix(BYTES_END));
+    base64.and_then(|base64| STANDARD.decode(base64).ok()).unwrap_or_else(|| text.into_bytes())
+}
+
+fn encoded(bytes: &[u8]) -> String {
+    format!("{BYTES_START}{}{BYTES_END}", STANDARD.encode(bytes))
+}
+
 /// Finds a function by name. The name may come from a client.
 pub(super) fn find<'a>(
     registered: &'a super::modules::Registered,
@@ -155,4 +180,18 @@ pub(super) fn find<'a>(
 /// Returns the error for a duplicate function name.
 pub(super) fn already_exists(name: &str) -> ServiceError {
     ServiceError::with(GrpcCode::AlreadyExists, format!("Function {name} already exists. Choose another name."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_payload_is_restored_and_text_stays_text() {
+        let payloads: [&[u8]; 5] = [b"", b"words", &[0, 255, 7], br#"{"base64":"AA=="}"#, br#"{"base64":"!"#];
+        for payload in payloads {
+            assert_eq!(from_text(to_text(payload.to_vec())), payload);
+        }
+        assert_eq!(to_text(b"words".to_vec()), "words");
+    }
 }

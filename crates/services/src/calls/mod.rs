@@ -5,6 +5,7 @@
 //! ```text
 //!   HTTP route ──→ run::<O> ──┐
 //!   Rust code ───→ call::<O> ─┼─→ access → before hooks → Serve::serve → after hooks
+//!   rooms ───────→ call_bytes ┤
 //!   by name ─────→ call_json ─┘   (hooks of the program, then of the modules in their order)
 //! ```
 //!
@@ -34,9 +35,9 @@ use crate::caller::CallContext;
 use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
-use crate::{account, event, leaderboard, profile, purchase, session, storage};
+use crate::{account, admin, event, leaderboard, profile, purchase, session, storage};
 use aether_messages::api::Rpc;
-use aether_messages::operation::{self, RpcFunc};
+use aether_messages::operation::{self, Operation, RpcFunc};
 use aether_messages::prost::Name as _;
 use aether_metrics::Registry;
 use aether_store::on_behalf_of;
@@ -44,12 +45,14 @@ use modules::Registered;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 use tracing::error;
 
-const OPERATOR_ONLY: ServiceError =
-    ServiceError::new(GrpcCode::PermissionDenied, "Only the operator of the server may do this.");
+const OPERATOR_ONLY: ServiceError = ServiceError::new(
+    GrpcCode::PermissionDenied,
+    "This needs a role with a permission, or the operator of the server.",
+);
 const OPERATION_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "Operation not found.");
 const OPERATION_NOT_SERVED: ServiceError =
     ServiceError::new(GrpcCode::Unimplemented, "This server does not serve the operation.");
@@ -115,6 +118,7 @@ impl Operations {
     fn all() -> Operations {
         Operations::default()
             .and(account::serve::operations)
+            .and(admin::serve::operations)
             .and(event::serve::operations)
             .and(leaderboard::serve::operations)
             .and(profile::serve::operations)
@@ -250,15 +254,47 @@ impl Services {
         Ok(self.call::<RpcFunc>(context, request).await?.payload)
     }
 
-    /// Calls a function by name with bytes like a room, without hooks.
+    /// Calls a function by name with bytes like a room, with the hooks of [`RpcFunc`], and counts the call. Hooks see bytes
+    /// that are not text as `{"base64":"…"}`.
     pub async fn call_bytes(
         self: &Arc<Self>,
         name: &str,
         context: &Arc<CallContext>,
         payload: Vec<u8>,
     ) -> Result<Option<Vec<u8>>, ServiceError> {
+        let (entry, began) = (self.calls.entry(RpcFunc::NAME)?, Instant::now());
+        let outcome = self.run_bytes(name, context, payload).await;
+        self.calls.count(entry, began, &outcome);
+        outcome
+    }
+
+    async fn run_bytes(
+        self: &Arc<Self>,
+        name: &str,
+        context: &Arc<CallContext>,
+        payload: Vec<u8>,
+    ) -> Result<Option<Vec<u8>>, ServiceError> {
         let registered = self.calls.registered();
-        functions::find(&registered, name)?.run(self, context, payload).await
+        let hooks = self.hooks_of::<RpcFunc>(&registered);
+        if hooks.is_empty() {
+            return functions::find(&registered, name)?.run(self, context, payload).await;
+        }
+        let bytes = OnceLock::new();
+        let request = Rpc { id: name.to_owned(), payload: functions::to_text(payload), http_key: String::new() };
+        let run = async |request: Rpc| {
+            let Rpc { id, payload, .. } = request;
+            let function = functions::find(&registered, &id)?;
+            let answer = function.run(self, context, functions::from_text(payload)).await?;
+            let answer = bytes.get_or_init(|| answer).clone();
+            Ok(Rpc { id, payload: functions::to_text(answer.unwrap_or_default()), http_key: String::new() })
+        };
+        run_with_hooks::<RpcFunc, _>(&hooks, context, request, run).await?;
+        Ok(bytes.into_inner().flatten())
+    }
+
+    /// Returns the hooks of an operation: those of the program, then those of the modules.
+    fn hooks_of<'a, O: Operation>(&'a self, registered: &'a Registered) -> Vec<&'a OperationHooks> {
+        self.hooks.of_operation(O::NAME).into_iter().chain(registered.hooks_of(O::NAME)).collect()
     }
 
     /// Calls an operation with its hooks, without counting. An interface also counts calls that it rejects earlier,
@@ -271,8 +307,7 @@ impl Services {
         O::ACCESS.check(&context.caller)?;
         let registered = self.calls.registered();
         let call = Call { services: self, context, registered: &registered };
-        let hooks: Vec<&OperationHooks> =
-            self.hooks.of_operation(O::NAME).into_iter().chain(registered.hooks_of(O::NAME)).collect();
+        let hooks = self.hooks_of::<O>(&registered);
         let serve = async {
             // Most operations have no hooks; then nothing is collected, and nothing allocated.
             if hooks.is_empty() {
@@ -289,7 +324,8 @@ impl Services {
 
 /// Returns true if there is an operation of this name, served or not.
 pub(crate) fn is_operation(name: &str) -> bool {
-    [operation::NAMES, account::operation::NAMES, profile::operation::NAMES].iter().any(|names| names.contains(&name))
+    let names = [operation::NAMES, account::operation::NAMES, admin::operation::NAMES, profile::operation::NAMES];
+    names.iter().any(|names| names.contains(&name))
 }
 
 /// Calls an operation with JSON.

@@ -4,8 +4,10 @@ use super::modules::Registered;
 use crate::caller::{CallContext, Caller, UserIdentity};
 use crate::error::{ServiceError, TOKEN_REQUIRED};
 use crate::services::Services;
+use crate::session::tokens::Role;
 use aether_messages::Operation;
 use std::sync::Arc;
+use uuid::Uuid;
 
 /// Operation with a handler.
 pub trait Serve: Operation {
@@ -43,8 +45,12 @@ pub enum Access {
     ServerKey,
     /// Signed-in users.
     Session,
-    /// The operator.
+    /// The operator, by the admin key or on this machine.
     Operator,
+    /// Holders of the admin key, and accounts with the permission `inspect`.
+    Inspect,
+    /// Holders of the admin key, and accounts with the permission `manage`.
+    Manage,
 }
 
 impl Access {
@@ -56,6 +62,8 @@ impl Access {
             Access::ServerKey => "server_key",
             Access::Session => "session",
             Access::Operator => "operator",
+            Access::Inspect => "inspect",
+            Access::Manage => "manage",
         }
     }
 
@@ -66,7 +74,19 @@ impl Access {
                 Ok(())
             }
             (Access::Session, Caller::Anonymous) => Err(TOKEN_REQUIRED),
-            (Access::Operator, Caller::Anonymous | Caller::User(_)) => Err(super::OPERATOR_ONLY),
+            (Access::Inspect | Access::Manage, Caller::User(identity)) if self.is_permitted(identity.role) => Ok(()),
+            (Access::Operator | Access::Inspect | Access::Manage, _) => Err(super::OPERATOR_ONLY),
+        }
+    }
+
+    /// Returns true if a role has the permission for this access. The operator needs none.
+    #[must_use]
+    pub fn is_permitted(self, role: Role) -> bool {
+        match self {
+            Access::Everyone | Access::ServerKey | Access::Session => true,
+            Access::Inspect => role.permissions().inspect,
+            Access::Manage => role.permissions().manage,
+            Access::Operator => false,
         }
     }
 }
@@ -114,6 +134,15 @@ impl Call<'_> {
     /// Returns the identity of the caller, or an error if it is not a user.
     pub fn identity(&self) -> Result<&Arc<UserIdentity>, ServiceError> {
         self.context.caller.user().ok_or(TOKEN_REQUIRED)
+    }
+
+    /// Returns the account that owns what the call writes: that of the caller, or the one that server code names.
+    pub fn owner(&self) -> Result<Uuid, ServiceError> {
+        match &self.context.caller {
+            Caller::User(identity) => Ok(identity.user),
+            Caller::Server => self.context.account.ok_or(TOKEN_REQUIRED),
+            Caller::Anonymous => Err(TOKEN_REQUIRED),
+        }
     }
 
     /// Returns the caller.

@@ -23,11 +23,15 @@ pub(crate) fn operations(operations: Operations) -> Operations {
 
 impl Serve for WriteLeaderboardRecord {
     async fn serve(call: &Call<'_>, request: WriteLeaderboardRecordRequest) -> Result<LeaderboardRecord, ServiceError> {
-        let identity = call.identity()?;
+        let owner = call.owner()?;
+        let username = match call.caller().user() {
+            Some(identity) => identity.username.clone(),
+            None => call.services.accounts.account(owner).await?.user.username,
+        };
         let record = request.record.ok_or_else(|| ServiceError::invalid("A record with a score is required."))?;
         let write = RecordWrite {
-            owner: identity.user,
-            username: identity.username.clone(),
+            owner,
+            username,
             score: Score { score: record.score, subscore: record.subscore },
             operator: operator(record.operator)?,
             metadata: Some(record.metadata).filter(|metadata| !metadata.is_empty()),
@@ -39,7 +43,7 @@ impl Serve for WriteLeaderboardRecord {
 
 impl Serve for DeleteLeaderboardRecord {
     async fn serve(call: &Call<'_>, request: DeleteLeaderboardRecordRequest) -> Result<Empty, ServiceError> {
-        let owner = call.identity()?.user;
+        let owner = call.owner()?;
         call.services.leaderboards.delete_record(call.caller(), &request.leaderboard_id, owner).await?;
         Ok(Empty::default())
     }

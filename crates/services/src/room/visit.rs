@@ -110,14 +110,18 @@ impl Rooms {
         }
     }
 
-    /// Cleans up when a server starts again after a crash: releases its leases, since none of its rooms run, and ends
-    /// interrupted visits. Visits of durable rooms continue.
+    /// Cleans up when a server starts again after a crash: releases its leases, since none of its rooms run, ends
+    /// interrupted visits, and sets sessions of players to `authenticated`. Visits of durable rooms continue.
     pub async fn recover(&self, node: &str) -> Result<(), ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
             let now = now(transaction);
             let update = format!("UPDATE rooms SET lease_until = {now} WHERE node = ?1 AND lease_until > {now}");
             transaction.execute(&update, values![&node])?;
+            let update = "UPDATE sessions SET state = 'authenticated'
+                WHERE state IN ('connecting', 'active', 'resuming') AND revoked_at IS NULL
+                    AND id IN (SELECT session FROM room_visits WHERE node = ?1 AND left_at IS NULL)";
+            transaction.execute(update, values![&node])?;
             let update = "UPDATE room_visits SET left_at = ?2, reason = 'server_lost'
                 WHERE node = ?1 AND left_at IS NULL AND room NOT IN (SELECT id FROM rooms)";
             transaction.execute(update, values![&node, at])?;

@@ -5,7 +5,7 @@ use super::{NewSession, Sessions};
 use crate::account::for_presence;
 use crate::error::ServiceError;
 use aether_store::{SqlValue, StoreError, Transaction, values};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
@@ -17,21 +17,25 @@ const PENDING_MAX: usize = 100_000;
 /// on PostgreSQL. More rows are hardly faster.
 const ROWS_MAX: usize = 512;
 
+/// Maximum number of states and heartbeats that one [`Sessions::flush`] writes; the others wait. Called every second, so
+/// as many rows per second.
+const SEEN_PER_FLUSH: usize = 2_000;
+
 /// Maximum number of sessions in one list.
 pub const HISTORY_MAX: u32 = 100;
 
 /// State of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionState {
-    /// A connection is open but not authenticated. Never stored, because there is no session yet.
+    /// A realtime connection has shown a token, and joins a room.
     Connecting,
-    /// Tokens were issued.
+    /// Tokens were issued, and there is no realtime connection.
     Authenticated,
-    /// A realtime connection is open.
+    /// A realtime connection is in a room.
     Active,
     /// The connection was lost; the client may resume.
     Resuming,
-    /// The session has ended.
+    /// The session was ended.
     Closed,
 }
 
@@ -117,6 +121,18 @@ impl History {
         }
     }
 
+    /// Takes the records that the next write stores: all starts, and states up to the limit.
+    fn take(&self) -> Pending {
+        let mut pending = self.pending();
+        let starts = std::mem::take(&mut pending.starts);
+        if pending.seen.len() <= SEEN_PER_FLUSH {
+            return Pending { starts, seen: std::mem::take(&mut pending.seen) };
+        }
+        let due: Vec<Uuid> = pending.seen.keys().take(SEEN_PER_FLUSH).copied().collect();
+        let seen = due.into_iter().filter_map(|session| pending.seen.remove_entry(&session)).collect();
+        Pending { starts, seen }
+    }
+
     pub fn note_revocation(&self, session: Uuid, revocation: PendingRevocation) {
         self.revocations().insert(session, revocation);
     }
@@ -148,7 +164,7 @@ impl Sessions {
             self.revoke(session, user, reason).await?;
             self.history.revocation_is_stored(session);
         }
-        let pending = std::mem::take(&mut *self.history.pending());
+        let pending = self.history.take();
         if pending.starts.is_empty() && pending.seen.is_empty() {
             return Ok(());
         }
@@ -159,6 +175,14 @@ impl Sessions {
             self.requeue(&pending);
         }
         outcome
+    }
+
+    /// Writes all buffered records, before the server stops.
+    pub async fn flush_all(&self) -> Result<(), ServiceError> {
+        for _ in 0..=PENDING_MAX / SEEN_PER_FLUSH {
+            self.flush().await?;
+        }
+        Ok(())
     }
 
     /// Puts records of a failed write back, as far as there is space.
@@ -216,11 +240,32 @@ fn write(transaction: &mut Transaction<'_>, pending: &Pending) -> Result<(), Ser
         let batch: Vec<&Start> = batch.iter().copied().filter(|start| with_account.contains(&start.user)).collect();
         insert(transaction, &batch)?;
     }
+    // Sessions that were seen in the same second share a statement.
+    let mut groups: BTreeMap<(&str, i64), Vec<Uuid>> = BTreeMap::new();
     for (session, (state, at)) in &pending.seen {
-        let update = "UPDATE sessions SET state = ?2, last_seen_at = ?3 WHERE id = ?1 AND revoked_at IS NULL";
-        transaction.execute(update, values![*session, state.name(), *at])?;
+        groups.entry((state.name(), at - at.rem_euclid(1_000))).or_default().push(*session);
+    }
+    for ((state, at), mut sessions) in groups {
+        sessions.sort_unstable();
+        for batch in sessions.chunks(ROWS_MAX) {
+            update_seen(transaction, state, at, batch)?;
+        }
     }
     Ok(())
+}
+
+/// Updates the state of sessions with one statement. A session that was ended stays closed.
+fn update_seen(transaction: &mut Transaction<'_>, state: &str, at: i64, batch: &[Uuid]) -> Result<(), StoreError> {
+    let mut update =
+        "UPDATE sessions SET state = ?1, last_seen_at = ?2 WHERE revoked_at IS NULL AND id IN (".to_owned();
+    let mut parameters: Vec<SqlValue<'_>> = values![state, at].to_vec();
+    for session in padded(batch) {
+        let comma = if parameters.len() > 2 { ", " } else { "" };
+        let _ = write!(update, "{comma}?{}", parameters.len() + 1);
+        parameters.push(session.into());
+    }
+    update.push(')');
+    transaction.execute(&update, &parameters).map(|_| ())
 }
 
 /// Returns the users of a batch that have an account.
@@ -265,7 +310,7 @@ fn insert(transaction: &mut Transaction<'_>, batch: &[&Start]) -> Result<(), Sto
 
 /// Repeats the last element up to the next power of two, which changes nothing: so there are few distinct statements,
 /// and all of them stay prepared.
-fn padded<'a>(batch: &'a [&'a Start]) -> impl Iterator<Item = &'a Start> {
+fn padded<T>(batch: &[T]) -> impl Iterator<Item = &T> {
     let missing = batch.len().next_power_of_two() - batch.len();
-    batch.iter().copied().chain(batch.last().copied().into_iter().cycle().take(missing))
+    batch.iter().chain(batch.last().into_iter().cycle().take(missing))
 }

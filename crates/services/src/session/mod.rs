@@ -7,11 +7,13 @@ mod history;
 pub mod keys;
 mod refresh;
 mod revocations;
+mod roles;
 pub(crate) mod serve;
 pub mod tokens;
 
 pub use history::{HISTORY_MAX, SessionRecord, SessionState};
 pub use revocations::Revocations;
+pub use roles::Roles;
 
 use crate::account::for_presence;
 use crate::caller::UserIdentity;
@@ -22,7 +24,7 @@ use history::{History, PendingRevocation};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tokens::{Claims, TokenError, TokenKind, Tokens, VALID_SECONDS_MAX, VerifiedToken};
+use tokens::{Claims, Role, TokenError, TokenKind, Tokens, VALID_SECONDS_MAX, VerifiedToken};
 use uuid::Uuid;
 
 /// Maximum number of session variables, and maximum bytes of all of them together. Every token carries them.
@@ -52,6 +54,7 @@ pub struct Sessions {
     clock: Arc<dyn WallClock>,
     settings: Settings,
     revocations: Arc<Revocations>,
+    roles: Arc<Roles>,
     history: History,
 }
 
@@ -80,16 +83,17 @@ pub struct NewSession<'a> {
 }
 
 impl Sessions {
-    /// Opens the service, and loads revoked sessions.
+    /// Opens the service, and loads revoked sessions and roles.
     pub async fn open(
         store: Store,
         tokens: Arc<Tokens>,
         clock: Arc<dyn WallClock>,
         settings: Settings,
     ) -> Result<Sessions, StoreError> {
-        let revocations = Arc::new(Revocations::default());
-        let sessions = Sessions { store, tokens, clock, settings, revocations, history: History::default() };
+        let (revocations, roles) = (Arc::new(Revocations::default()), Arc::new(Roles::default()));
+        let sessions = Sessions { store, tokens, clock, settings, revocations, roles, history: History::default() };
         sessions.load().await?;
+        sessions.load_roles().await?;
         Ok(sessions)
     }
 
@@ -115,6 +119,7 @@ impl Sessions {
             issued_at,
             expires_at: 0,
             role: None,
+            account_role: self.roles.of(user),
             kind: TokenKind::Refresh(0),
         }))
     }
@@ -130,6 +135,7 @@ impl Sessions {
             return Err(NO_ACCOUNT);
         }
         let identity = identity_of(verified).ok_or(TOKEN_INVALID)?;
+        let identity = UserIdentity { role: self.roles.of(identity.user), ..identity };
         match self.revocations.is_ended(identity.session, identity.user, identity.issued_at) {
             true => Err(TOKEN_INVALID),
             false => Ok(identity),
@@ -203,6 +209,12 @@ impl Sessions {
         &self.revocations
     }
 
+    /// Returns the roles of accounts, for connections to check.
+    #[must_use]
+    pub fn roles(&self) -> &Arc<Roles> {
+        &self.roles
+    }
+
     /// Signs the tokens of a session. Claims are those of the refresh token, except for the expiry.
     fn pair(&self, claims: Claims) -> TokenPair {
         let now = self.clock.now_seconds() as u64;
@@ -213,6 +225,18 @@ impl Sessions {
             ..refresh.clone()
         };
         TokenPair { access: self.tokens.sign(&access), refresh: self.tokens.sign(&refresh) }
+    }
+
+    async fn load_roles(&self) -> Result<(), StoreError> {
+        let select = "SELECT id, role FROM users WHERE role <> 'player'";
+        let given = self.store.read(move |transaction| {
+            transaction.rows(select, &[], |row| Ok((row.get::<Uuid>(0)?, row.get::<String>(1)?)))
+        });
+        for (user, role) in given.await? {
+            // An unknown role allows nothing.
+            self.roles.set(user, role.parse::<Role>().unwrap_or_default());
+        }
+        Ok(())
     }
 
     async fn load(&self) -> Result<(), StoreError> {
@@ -337,6 +361,7 @@ fn identity_of(verified: VerifiedToken) -> Option<UserIdentity> {
         username: verified.name,
         session: Uuid::from_u128(verified.session.0),
         variables: verified.variables,
+        role: verified.role,
         issued_at: verified.issued_at,
         expires_at: verified.expires_at,
     })

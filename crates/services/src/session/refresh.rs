@@ -42,6 +42,7 @@ impl Sessions {
                 issued_at: identity.issued_at,
                 expires_at: 0,
                 role: None,
+                account_role: self.roles.of(identity.user),
                 kind: TokenKind::Refresh(generation),
             })),
             Outcome::UsedTwice => {

@@ -1,8 +1,8 @@
 //! Signed tokens that identify a user and a session.
 //!
 //! A token is a JWT with HS256. Its header names the key. Its claims are `tid` (session), `uid` (user), `usn`
-//! (username), `vrs` (variables, omitted when empty), `exp`, `iat`, `aud`, `gst` for guests, and `role` with the
-//! development key only. A refresh token has another audience, so that neither kind passes for the other, and `gen`:
+//! (username), `vrs` (variables, omitted when empty), `exp`, `iat`, `aud`, `gst` for guests, and `role`, omitted for a
+//! player. Only the development key grants the role in the token; in other tokens it is for the client. A refresh token has another audience, so that neither kind passes for the other, and `gen`:
 //! the number of earlier refreshes.
 
 use super::keys::KeyRing;
@@ -59,6 +59,9 @@ pub struct Claims {
     /// Role of a development token. A token with a role is signed with the development key, because other keys cannot
     /// grant one.
     pub role: Option<Role>,
+    /// Role of the account when the token was issued, for the client to read. It grants nothing: the server looks the
+    /// current role up ([`Roles`](super::Roles)).
+    pub account_role: Role,
     /// Kind of the token.
     pub kind: TokenKind,
 }
@@ -189,6 +192,7 @@ impl Tokens {
             TokenKind::Access | TokenKind::Guest => (&self.audience, None),
             TokenKind::Refresh(generation) => (&self.refresh_audience, Some(generation)),
         };
+        let role = claims.role.or(Some(claims.account_role).filter(|role| *role != Role::Player));
         let wire = WireClaims {
             tid: claims.session,
             uid: claims.user,
@@ -198,7 +202,7 @@ impl Tokens {
             iat: claims.issued_at,
             aud: Some(audience.clone()),
             is_guest: claims.kind == TokenKind::Guest,
-            role: claims.role.map(|role| role.to_string()),
+            role: role.map(|role| role.to_string()),
             generation,
         };
         let wire = RawValue::from_string(plain_json(&wire)).expect("it is JSON");
@@ -298,6 +302,7 @@ impl Claims {
             issued_at: now,
             expires_at: now.saturating_add(valid_seconds.into()),
             role: None,
+            account_role: Role::Player,
             kind: TokenKind::Access,
         }
     }
@@ -319,10 +324,17 @@ impl Role {
     /// All roles, weakest first.
     pub const ALL: [Self; 4] = [Self::Player, Self::ReadOnly, Self::Developer, Self::Admin];
 
-    /// Returns the permissions of this role in a room.
+    /// Returns the permissions of this role. Everything that needs a permission asks this table: playground commands, the
+    /// manifest and the admin API.
     #[must_use]
     pub fn permissions(self) -> Permissions {
-        Permissions { playground: self >= Self::Developer, inspect: self >= Self::ReadOnly }
+        let of = |inspect, playground, manage| Permissions { playground, inspect, manage };
+        match self {
+            Self::Player => of(false, false, false),
+            Self::ReadOnly => of(true, false, false),
+            Self::Developer => of(true, true, false),
+            Self::Admin => of(true, true, true),
+        }
     }
 
     /// Returns the name of the role.

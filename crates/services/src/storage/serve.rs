@@ -1,6 +1,6 @@
 //! Handlers of the storage operations.
 //!
-//! A client writes and deletes objects of its user. An object without a user id in a read request belongs to the
+//! A client writes and deletes objects of its user, and server code those of the account that it names. An object without a user id in a read request belongs to the
 //! server.
 
 use crate::ServiceError;
@@ -29,7 +29,7 @@ pub(crate) fn operations(operations: Operations) -> Operations {
 
 impl Serve for WriteStorageObjects {
     async fn serve(call: &Call<'_>, request: WriteStorageObjectsRequest) -> Result<StorageObjectAcks, ServiceError> {
-        let user = call.identity()?.user;
+        let user = call.owner()?;
         let writes = request.objects.into_iter().map(|object| write(user, object)).collect::<Result<_, _>>()?;
         let acks = call.services.storage.write(call.caller(), writes).await?;
         Ok(StorageObjectAcks { acks: acks.into_iter().map(ack).collect() })
@@ -55,7 +55,7 @@ impl Serve for ReadStorageObjects {
 
 impl Serve for DeleteStorageObjects {
     async fn serve(call: &Call<'_>, request: DeleteStorageObjectsRequest) -> Result<Empty, ServiceError> {
-        let owner = call.identity()?.user;
+        let owner = call.owner()?;
         let deletes = request.object_ids.into_iter().map(|DeleteStorageObjectId { collection, key, version }| Delete {
             id: ObjectId { collection, owner, key },
             version: Some(version).filter(|version| !version.is_empty()),

@@ -1,6 +1,7 @@
 //! Tests of the services through their public interface.
 
 mod account;
+mod audit;
 mod fixture;
 mod hooks;
 mod http_client;

@@ -20,6 +20,7 @@ pub fn by(user: Uuid) -> Caller {
         username: user.to_string(),
         session: Uuid::new_v4(),
         variables: BTreeMap::new(),
+        role: Default::default(),
         issued_at: 0,
         expires_at: u64::MAX,
     }))

@@ -235,10 +235,32 @@ async fn visits_are_recorded_for_users_with_an_account() {
         assert_eq!(ends.len(), 2, "{}", database.name);
         assert!(ends.contains(&(Some(NOW), "left")) && ends.contains(&(None, "")), "{ends:?}");
         assert!(rooms.visits(guest, 10).await.expect("it can be read").is_empty());
+        let states = ["active", "resuming", "connecting", "authenticated"];
+        for (number, state) in (9..).zip(states) {
+            let id = Uuid::from_u128(number);
+            if number > 9 {
+                rooms.note_join(Visit { session: id, ..visit(ann, "r2", number as u32) });
+            }
+            let insert = "INSERT INTO sessions
+                    (id, user_id, state, created_at, refreshed_at, last_seen_at, expires_at)
+                VALUES (?1, ?2, ?3, 0, 0, 0, 0)";
+            let inserted: Result<u64, StoreError> =
+                store.write(move |transaction| transaction.execute(insert, values![id, ann, state])).await;
+            inserted.expect("the id is new");
+        }
+        rooms.flush_visits().await.expect("it can be written");
+        let stored_states = async || {
+            let select = "SELECT state FROM sessions ORDER BY id";
+            let read = store.read(move |transaction| transaction.rows(select, &[], |row| row.get::<String>(0)));
+            let read: Result<Vec<String>, StoreError> = read.await;
+            read.expect("it can be read")
+        };
         rooms.recover("node-b").await.expect("it can be written");
+        assert_eq!(stored_states().await, states, "another node may have the players");
         assert!(rooms.visits(ann, 10).await.expect("it can be read").iter().any(|visit| visit.left_at.is_none()));
         rooms.recover("node-a").await.expect("it can be written");
         let visits = rooms.visits(ann, 10).await.expect("it can be read");
         assert!(visits.iter().any(|visit| visit.reason == "server_lost" && visit.left_at == Some(NOW)));
+        assert_eq!(stored_states().await, ["authenticated"; 4], "no session stays active after a crash");
     }
 }

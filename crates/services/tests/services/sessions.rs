@@ -331,6 +331,38 @@ async fn a_late_flush_skips_erased_users() {
 }
 
 #[tokio::test]
+async fn states_are_written_in_batches_with_a_limit_per_second() {
+    for database in aether_testkit_store::databases() {
+        let fixture = Fixture::over(database.open().await, SETTINGS).await;
+        let user = fixture.user("alice").await;
+        let mut sessions = Vec::new();
+        for _ in 0..2_500 {
+            let pair = fixture.start(user).await;
+            sessions.push(fixture.sessions.check(&pair.access).expect("it is fresh").session);
+        }
+        fixture.sessions.flush().await.expect("the database is there");
+        let count = async |state: &'static str, at: i64| {
+            let select = "SELECT count(*) FROM sessions WHERE state = ?1 AND last_seen_at = ?2";
+            let read = move |transaction: &mut aether_store::Transaction<'_>| {
+                transaction.row(select, values![state, at], |row| row.get::<i64>(0))
+            };
+            fixture.store.read::<_, StoreError>(read).await.expect("it can be counted")
+        };
+        fixture.clock.advance_ms(5_000);
+        for session in &sessions {
+            fixture.sessions.note(*session, SessionState::Active);
+        }
+        fixture.sessions.flush().await.expect("the database is there");
+        assert_eq!(count("active", NOW + 5_000).await, Some(2_000), "{}", database.name);
+        fixture.sessions.note(sessions[0], SessionState::Resuming);
+        fixture.sessions.note(sessions[1], SessionState::Active);
+        fixture.sessions.flush_all().await.expect("the database is there");
+        assert_eq!(count("active", NOW + 5_000).await, Some(2_499), "{}", database.name);
+        assert_eq!(count("resuming", NOW + 5_000).await, Some(1), "the newest state is stored");
+    }
+}
+
+#[tokio::test]
 async fn a_history_of_any_length_is_written() {
     for database in aether_testkit_store::databases() {
         let fixture = Fixture::over(database.open().await, SETTINGS).await;

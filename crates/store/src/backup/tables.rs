@@ -51,6 +51,7 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("room_players", &["user_id"]),
     Table::new("room_visits", &["user_id"]),
     Table::new("room_creators", &["user_id"]),
+    Table::new("audit_entries", &["actor_id", "user_id"]),
 ];
 
 /// A column of a table.

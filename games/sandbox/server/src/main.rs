@@ -161,7 +161,7 @@ struct Pilots {
 impl Pilots {
     fn new(room: &Room<Sandbox>, count: u32) -> Pilots {
         let join = |number| {
-            let permissions = Permissions { playground: number == 0, inspect: false };
+            let permissions = Permissions { playground: number == 0, ..Permissions::default() };
             let request = JoinRequest {
                 user: format!("pilot-{number}"),
                 name: format!("Pilot {number}"),

@@ -11,6 +11,7 @@ pub(super) const JSON_OBJECT: &str = "aether.api.JsonObject";
 pub(super) fn extensions() -> (&'static str, Vec<DescriptorProto>) {
     let mut messages = accounts();
     messages.extend(profiles());
+    messages.extend(admin());
     (PACKAGE, messages)
 }
 
@@ -47,6 +48,38 @@ fn profiles() -> Vec<DescriptorProto> {
         message("ShownProfile", [text("id"), text("name"), data(), active, create_time, update_time]),
         message("UpdateProfileRequest", [text("id"), own_message("profile", "ProfileFields")]),
     ]
+}
+
+fn admin() -> Vec<DescriptorProto> {
+    let (player, role, reason) = (|| text("player"), || text("role"), || text("reason"));
+    let (limit, cursor) = (|| field("limit", Type::Int32, ""), || text("cursor"));
+    let (online, banned) = (field("online", Type::Bool, ""), field("banned", Type::Bool, ""));
+    let names = [text("id"), text("username"), text("display_name"), role()];
+    let states = [online, banned, text("ban_time"), text("create_time")];
+    let session = [text("id"), text("state"), text("method"), text("address")];
+    let times = [text("create_time"), text("seen_time"), text("end_time"), reason()];
+    let entry = [text("actor"), player(), text("action"), text("outcome"), text("detail")];
+    let counts = [field("count", Type::Int32, ""), text("first_time"), text("last_time")];
+    vec![
+        message("PlayerRequest", [player()]),
+        message("PlayerRole", [role()]),
+        message("SetPlayerRoleRequest", [player(), own_message("role", "PlayerRole")]),
+        joined("ShownPlayer", names, states),
+        message("ListPlayerSessionsRequest", [player(), limit()]),
+        joined("ShownSession", session, times),
+        message("PlayerSessionList", [repeated(own_message("sessions", "ShownSession"))]),
+        message("ListAuditEntriesRequest", [limit(), cursor()]),
+        joined("ShownAuditEntry", entry, counts),
+        message("AuditEntryList", [repeated(own_message("entries", "ShownAuditEntry")), cursor()]),
+    ]
+}
+
+fn joined<const A: usize, const B: usize>(
+    name: &str,
+    first: [FieldDescriptorProto; A],
+    rest: [FieldDescriptorProto; B],
+) -> DescriptorProto {
+    DescriptorProto { field: first.into_iter().chain(rest).collect(), ..message(name, []) }
 }
 
 fn message<const COUNT: usize>(name: &str, fields: [FieldDescriptorProto; COUNT]) -> DescriptorProto {
@@ -90,6 +123,10 @@ mod tests {
         AccountExport, AccountExternal, AuthenticateExternalRequest, LinkExternalRequest, RequestPasswordResetRequest,
         ResetPasswordRequest, VerifyEmailRequest,
     };
+    use aether_services::admin::operation::{
+        AuditEntryList, ListAuditEntriesRequest, ListPlayerSessionsRequest, PlayerRequest, PlayerRole,
+        PlayerSessionList, SetPlayerRoleRequest, ShownAuditEntry, ShownPlayer, ShownSession,
+    };
     use aether_services::profile::operation::{
         ActiveProfile, CreateProfileRequest, ProfileFields, ProfileList, ProfileRequest, ShownProfile,
         UpdateProfileRequest,
@@ -130,6 +167,16 @@ mod tests {
         assert_agrees(&ProfileList::default());
         assert_agrees(&ProfileRequest { id: text() });
         assert_agrees(&ShownProfile::default());
+        assert_agrees(&PlayerRequest { player: text() });
+        assert_agrees(&PlayerRole { role: text() });
+        assert_agrees(&SetPlayerRoleRequest { player: text(), role: Some(PlayerRole { role: text() }) });
+        assert_agrees(&ShownPlayer::default());
+        assert_agrees(&ListPlayerSessionsRequest { player: text(), limit: Some(1) });
+        assert_agrees(&ShownSession::default());
+        assert_agrees(&PlayerSessionList::default());
+        assert_agrees(&ListAuditEntriesRequest { limit: Some(1), cursor: text() });
+        assert_agrees(&ShownAuditEntry::default());
+        assert_agrees(&AuditEntryList::default());
         assert_agrees(&UpdateProfileRequest { id: text(), profile: Some(fields) });
     }
 }

@@ -2,6 +2,7 @@
 
 use super::client::Client;
 use super::yard::{Crate, Yard};
+use aether_engine::recording::{Recording, Replay};
 use aether_engine::{
     AuditEvent, Context, JoinRequest, Observer, Permissions, Room, RoomCounts, RoomHandle, RoomSettings, RoomStatus,
     TickStage,
@@ -113,7 +114,7 @@ impl Scene {
 
     /// Joins with the playground permission.
     pub fn join_developer(&mut self, name: &str) -> Client {
-        let permissions = Permissions { playground: true, inspect: false };
+        let permissions = Permissions { playground: true, ..Permissions::default() };
         self.join_as(JoinRequest { permissions, ..join_request(name) }, DeliveryOrder::Ordered)
     }
 
@@ -130,6 +131,14 @@ impl Scene {
         self.tick();
         assert_eq!(endpoint.admission(), Some(&Ok(player)));
         Client::new(endpoint, player, DeliveryOrder::Ordered, self.room.settings().seconds_per_tick())
+    }
+
+    /// Asserts that a replay of the stored recording has the state of the room.
+    pub fn assert_replays(&self) {
+        let recording = Recording::from_bytes(&self.room.recording().unwrap().to_bytes()).unwrap();
+        let mut replay = Replay::new(Yard::default(), self.room.settings().clone(), &recording).unwrap();
+        let last = self.room.now();
+        assert_eq!(replay.run_to(last), Ok(Some((last, self.room.hash()))));
     }
 
     pub fn totals(&self) -> &RoomCounts {

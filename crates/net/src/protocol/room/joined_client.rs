@@ -109,8 +109,9 @@ impl<'a> JoinedClient<'a> {
 
     pub fn handle_second(&mut self, is_active: bool, meter: &mut RateMeter<'_>) {
         self.reassembler.expire(meter.now().as_millis() as u64);
+        self.check_session(meter);
         if self.gateway.lobby.sessions().validity(self.grant.session, is_active) == SessionValidity::Ended {
-            meter.close(CloseReason::SessionEnded);
+            self.end_session(meter);
         }
     }
 
@@ -137,16 +138,31 @@ impl<'a> JoinedClient<'a> {
         &self.gateway.connections.metrics.room
     }
 
-    /// Checks the session if any session was revoked since the last message.
+    /// Checks the session and its permissions if any session was revoked or any role was changed since the last check.
     fn check_session(&mut self, meter: &mut RateMeter<'_>) {
         let sessions = self.gateway.lobby.sessions();
         let epoch = sessions.epoch();
-        if epoch != self.session_epoch {
-            self.session_epoch = epoch;
-            if sessions.validity(self.grant.session, true) == SessionValidity::Ended {
-                meter.close(CloseReason::SessionEnded);
-            }
+        if epoch == self.session_epoch {
+            return;
         }
+        if sessions.validity(self.grant.session, true) == SessionValidity::Ended {
+            return self.end_session(meter);
+        }
+        let permissions = sessions.permissions(self.grant.session);
+        if permissions != self.grant.permissions {
+            if !self.grant.member.set_permissions(self.player, permissions) {
+                // The next message or second tries again.
+                return;
+            }
+            self.grant.permissions = permissions;
+        }
+        self.session_epoch = epoch;
+    }
+
+    /// Closes the connection, and removes the player from the room at once instead of after the time to resume.
+    fn end_session(&self, meter: &mut RateMeter<'_>) {
+        self.grant.member.remove(self.player, CloseReason::SessionEnded);
+        meter.close(CloseReason::SessionEnded);
     }
 
     fn handle_ping(&mut self, Ping { client_time, tick }: Ping, received_at: Duration) {

@@ -162,10 +162,11 @@ async fn the_admin_listener_describes_its_routes_and_parameters() {
     let paths = document["paths"].as_object().expect("there are paths");
     assert!(paths.len() >= 6, "{paths:?}");
     for (path, methods) in paths {
-        let operation = &methods["get"];
-        let status = server.request(server.admin, "GET", path, &[]).await.status;
-        let asks = operation["security"] != Value::Array(Vec::new());
-        assert_eq!(status, if asks { 401 } else { 200 }, "{path}");
+        for (method, operation) in methods.as_object().expect("operations by method") {
+            let status = server.request(server.admin, &method.to_ascii_uppercase(), path, &[]).await.status;
+            let asks = operation["security"] != Value::Array(Vec::new());
+            assert_eq!(status, if asks { 401 } else { 200 }, "{method} {path}");
+        }
     }
     server.stop().await;
 }

@@ -1,5 +1,6 @@
 //! Tests of a whole server over real sockets.
 
+mod admin;
 mod api_limits;
 mod behind_proxy;
 mod failures;
@@ -20,4 +21,5 @@ mod room_access;
 mod room_types;
 mod rooms;
 mod runtime_game;
+mod sessions;
 mod tokens;

@@ -6,12 +6,18 @@ use aether_replication::{DeliveryOrder, Mirror};
 use aether_server::Server;
 use aether_server::config::{Config, Secret};
 use aether_server::services::leaderboard::Definition;
+use aether_server::services::operation::{ReadStorageObjects, RpcFunc, WriteLeaderboardRecord, WriteStorageObjects};
+use aether_server::services::{CallContext, Caller, ServiceError};
+use aether_store::Database;
 use aether_testkit_server::ApiClient;
 use aether_testkit_server::seeing_player::{SeeingPlayer, account, guest, hello, of_type};
+use aether_testkit_store::databases;
 use aether_wire::{ErrorCode, Event, GameBody, PlayerId, RequestId, ServerMessage};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use uuid::Uuid;
 
 /// Text of a request for the room, or of its answer.
 #[derive(Clone, Debug, PartialEq, Replicate)]
@@ -162,4 +168,123 @@ async fn rooms_use_storage_of_accounts_and_their_own_and_call_functions_of_the_p
     drop((ann, ben, ApiClient::new(running.http)));
     running.stop(Duration::ZERO).await;
     let _ = std::fs::remove_dir_all(folder);
+}
+
+/// Notes of hooks: operation, account and value.
+type Notes = Arc<Mutex<Vec<(&'static str, Option<Uuid>, String)>>>;
+
+/// Returns a server whose hooks note, change, reject and break requests of rooms.
+fn hooked(notes: &Notes) -> Server {
+    let [on_write, on_read, on_score, on_call, after_call] = std::array::from_fn(|_| Arc::clone(notes));
+    let note = |notes: &Notes, operation, context: &CallContext, value: &str| {
+        assert_eq!(context.caller, Caller::Server, "a room is server code");
+        notes.lock().unwrap().push((operation, context.account, value.to_owned()));
+    };
+    Server::new("asker", "1.0.0")
+        .game("asker", RoomSettings::default(), Asker::default)
+        .on_start(async |services| services.leaderboards.create(Definition::new("asker")).await.map(|_| ()))
+        .call("shout", |_, payload| async move { Ok(Some(payload.to_ascii_uppercase())) })
+        .before::<WriteStorageObjects, _>(move |context, mut request| {
+            let notes = Arc::clone(&on_write);
+            async move {
+                let object = &mut request.objects[0];
+                note(&notes, "write", &context, &object.value);
+                match object.value.as_str() {
+                    r#"{"word":"bad"}"# => return Err(ServiceError::invalid("not this word")),
+                    r#"{"word":"panic"}"# => panic!("it was asked for"),
+                    _ => object.value = object.value.replace("old", "new"),
+                }
+                Ok(Some(request))
+            }
+        })
+        .after::<ReadStorageObjects, _>(move |context, _, answer| {
+            let notes = Arc::clone(&on_read);
+            async move { note(&notes, "read", &context, &answer.objects.len().to_string()) }
+        })
+        .before::<WriteLeaderboardRecord, _>(move |context, mut request| {
+            let notes = Arc::clone(&on_score);
+            async move {
+                let record = request.record.as_mut().expect("a room sends a record");
+                note(&notes, "score", &context, &record.score.to_string());
+                record.score = record.score.min(100);
+                Ok(Some(request))
+            }
+        })
+        .before::<RpcFunc, _>(move |context, mut request| {
+            let notes = Arc::clone(&on_call);
+            async move {
+                note(&notes, "call", &context, &request.payload);
+                if request.payload == "silence" {
+                    return Ok(None);
+                }
+                request.payload = request.payload.replace("hello", "bye");
+                Ok(Some(request))
+            }
+        })
+        .after::<RpcFunc, _>(move |context, _, answer| {
+            let notes = Arc::clone(&after_call);
+            async move { note(&notes, "called", &context, &answer.payload) }
+        })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_rooms_run_hooks_and_are_counted_by_operation() {
+    for database in databases() {
+        let notes = Notes::default();
+        let mut config = Config::default();
+        config.data_dir = std::env::temp_dir().join(format!("aether-hooks-{}", Uuid::new_v4().simple()));
+        config.database.url = Some(Secret::new(&match &database.database {
+            Database::Memory => "memory".to_owned(),
+            Database::File(path) => format!("sqlite:{}", path.display()),
+            Database::Postgres(url) => url.clone(),
+        }));
+        config.http.address = SocketAddr::from(([127, 0, 0, 1], 0));
+        config.http.admin_address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let folder = config.data_dir.clone();
+        let running = hooked(&notes).start(config).await.expect("it starts");
+        let (token, client) = account(running.http).await;
+        let mut ann = take(running.http, token).await;
+        assert_eq!(ask(&mut ann, r#"write {"word":"old"}"#).await, "done");
+        assert_eq!(ask(&mut ann, "read own").await, r#"value {"word":"new"}"#, "a hook changed it");
+        assert_eq!(ask(&mut ann, r#"write {"word":"bad"}"#).await, "failed not this word");
+        let panicked = ask(&mut ann, r#"write {"word":"panic"}"#).await;
+        assert_eq!(panicked, "failed A hook of WriteStorageObjects panicked.");
+        assert_eq!(ask(&mut ann, r#"keep {"word":"x"}"#).await, "done", "the room goes on");
+        assert_eq!(ask(&mut ann, "score 500").await, "done");
+        assert!(ask(&mut ann, "leaderboard_top asker").await.starts_with("value 100 "), "a hook changed it");
+        assert_eq!(ask(&mut ann, "shout hello").await, "value BYE");
+        assert!(ask(&mut ann, "shout silence").await.starts_with("failed "), "a hook dropped it");
+        let me = Some(Uuid::try_parse(&client.user).expect("an id"));
+        let expected = [
+            ("write", me, r#"{"word":"old"}"#),
+            ("read", me, "1"),
+            ("write", me, r#"{"word":"bad"}"#),
+            ("write", me, r#"{"word":"panic"}"#),
+            ("write", Some(Uuid::nil()), r#"{"word":"x"}"#),
+            ("score", me, "500"),
+            ("call", None, "asker"),
+            ("called", None, "100 "),
+            ("call", None, "hello"),
+            ("called", None, "BYE"),
+            ("call", None, "silence"),
+        ];
+        let noted = notes.lock().unwrap().clone();
+        assert_eq!(noted.len(), expected.len(), "{noted:?}");
+        for ((operation, account, value), expected) in noted.iter().zip(expected) {
+            assert_eq!((*operation, *account), (expected.0, expected.1));
+            assert!(value.starts_with(expected.2), "{value}");
+        }
+        let metrics = running.registry().render();
+        for (operation, count) in
+            [("WriteStorageObjects", 3), ("ReadStorageObjects", 1), ("WriteLeaderboardRecord", 1), ("RpcFunc", 3)]
+        {
+            let line = format!("aether_operation_duration_seconds_count{{operation=\"{operation}\"}} {count}\n");
+            assert!(metrics.contains(&line), "{line} on {}", database.name);
+        }
+        let failed = "aether_operations_refused_total{code=\"invalid_argument\",operation=\"WriteStorageObjects\"} 1\n";
+        assert!(metrics.contains(failed), "{metrics}");
+        drop(ann);
+        running.stop(Duration::ZERO).await;
+        let _ = std::fs::remove_dir_all(folder);
+    }
 }

@@ -89,6 +89,7 @@ fn user(id: Uuid) -> Caller {
         username: format!("user-{id}"),
         session: Uuid::nil(),
         variables: BTreeMap::new(),
+        role: Default::default(),
         issued_at: 0,
         expires_at: u64::MAX,
     }))
