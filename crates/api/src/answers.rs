@@ -1,5 +1,7 @@
-//! Memory of answers: of running calls, and of answers that clients have not read yet.
+//! Memory of requests and answers: of running calls, and of answers that clients have not read yet.
 //!
+//! A long request is in memory while its call waits for the database, so it takes a share until the call has run
+//! ([`AnswerBudget::take_request`]).
 //! An answer is in memory until its client has read it, so a client that does not read must not get more and more of
 //! them. A call that may read much waits until it may run ([`AnswerBudget::start`]). It takes the share of its answer
 //! when that is complete ([`AnswerBudget::take`]); the listener returns it with the last byte that is written, or when
@@ -11,8 +13,8 @@
 
 use aether_limits::{KeyedShare, KeyedShares, NetworkShare, NetworkShares};
 use aether_metrics::{Counter, Registry};
-use aether_services::{Caller, GrpcCode, ServiceError};
-use std::net::IpAddr;
+use aether_services::{CallContext, Caller, GrpcCode, ServiceError};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
@@ -34,16 +36,18 @@ const RUNNING_BLOCKS_MAX: u32 = 128;
 const ACCOUNT_RUNNING_BLOCKS_MAX: u32 = 32;
 /// Accounts that share a queue for running calls are as likely as one in this number.
 const ACCOUNT_QUEUES: usize = 256;
+/// Shortest request that takes a share, in bytes. Shorter ones are bounded by their number: 4,096 wait for the database.
+const REQUEST_BYTES_MIN: usize = 4_096;
 /// Seconds after which a refused client may try again.
 const RETRY_SECONDS: u32 = 1;
 
 const ACCOUNT_FULL: ServiceError = ServiceError::new(
     GrpcCode::ResourceExhausted,
-    "Too many answers to this account are unread. Read them before the next request.",
+    "Too many answers to this account are unread, or too many of its requests wait. Read the answers before the next request.",
 );
 const NETWORK_FULL: ServiceError = ServiceError::new(
     GrpcCode::ResourceExhausted,
-    "Too many answers to this network are unread, or to the server's clients together. Try again later.",
+    "Too many answers to this network are unread, too many of its requests wait, or those of all clients together. Try again later.",
 );
 
 /// Memory of the answers of one server.
@@ -56,7 +60,7 @@ pub(crate) struct AnswerBudget {
     refused_by_network: Counter,
 }
 
-/// Share of an answer. It is returned when the last clone is dropped.
+/// Share of a request or an answer. It is returned when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct AnswerShare {
     _shares: Arc<(Option<KeyedShare<Uuid>>, NetworkShare)>,
@@ -72,7 +76,7 @@ pub(crate) struct RunningShare {
 impl AnswerBudget {
     pub fn new(registry: &Registry) -> AnswerBudget {
         let refused = |limit: &str| {
-            let help = "Answers dropped because too many were unread, by limit.";
+            let help = "Requests and answers dropped because too many waited or were unread, by limit.";
             registry.counter("aether_answers_refused_total", help, &[("limit", limit)])
         };
         let queue = || Arc::new(Semaphore::new(ACCOUNT_RUNNING_BLOCKS_MAX as usize));
@@ -98,6 +102,15 @@ impl AnswerBudget {
         let of_account = Arc::clone(queue).acquire_many_owned(blocks).await.ok()?;
         let of_all = Arc::clone(&self.running).acquire_many_owned(blocks).await.ok()?;
         Some(RunningShare { _permits: Arc::new([of_account, of_all]) })
+    }
+
+    /// Takes the share of a long request until its call has run, or fails if its client has too much in memory.
+    pub fn take_request(&self, context: &CallContext, bytes: usize) -> Result<Option<AnswerShare>, ServiceError> {
+        if bytes < REQUEST_BYTES_MIN {
+            return Ok(None);
+        }
+        let address = context.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        self.take(&context.caller, address, bytes as u64).map(Some)
     }
 
     /// Takes the share of a complete answer, or fails if its client has too many unread ones.
@@ -129,6 +142,7 @@ mod tests {
     use super::*;
     use aether_services::UserIdentity;
     use aether_services::calls::ANSWER_BLOCK_BYTES;
+    use aether_services::session::tokens::Role;
     use std::collections::BTreeMap;
     use std::future::{Future, poll_fn};
     use std::pin::{Pin, pin};
@@ -138,8 +152,9 @@ mod tests {
 
     fn user(number: u128) -> Caller {
         let user = Uuid::from_u128(number);
-        let (username, variables) = (String::new(), BTreeMap::new());
-        Caller::User(Arc::new(UserIdentity { user, username, session: user, variables, issued_at: 0, expires_at: 0 }))
+        let (username, variables, role) = (String::new(), BTreeMap::new(), Role::Player);
+        let identity = UserIdentity { user, username, session: user, role, variables, issued_at: 0, expires_at: 0 };
+        Caller::User(Arc::new(identity))
     }
 
     async fn is_waiting(call: Pin<&mut impl Future>) -> bool {

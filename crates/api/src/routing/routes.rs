@@ -4,6 +4,7 @@ use super::answer::{ErrorAnswer, answer};
 use super::encoding::{self, EncodingError};
 use super::query::{self, QueryValues};
 use super::{Calls, Interface};
+use crate::answers::AnswerShare;
 use aether_limits::NetworkShare;
 use aether_messages::Operation;
 use aether_messages::prost::Name as _;
@@ -349,7 +350,7 @@ fn on_method<I: Calls>(method: &Method, operation: RouteOperation, handler: Hand
     on(filter, move |State(interface): State<I>, request: Request| async move {
         let began = Instant::now();
         let outcome = match receive(&interface, operation, request).await {
-            Ok(received) => handler(interface.clone(), received).await.map_err(ErrorAnswer::from),
+            Ok((received, _share)) => handler(interface.clone(), received).await.map_err(ErrorAnswer::from),
             Err(error) => Err(error),
         };
         let code = outcome.as_ref().err().map(|answer| answer.error.code);
@@ -358,18 +359,20 @@ fn on_method<I: Calls>(method: &Method, operation: RouteOperation, handler: Hand
     })
 }
 
+/// Receives a whole request, with the share of its memory for as long as its call runs.
 async fn receive<I: Calls>(
     interface: &I,
     operation: RouteOperation,
     mut request: Request,
-) -> Result<Received, ErrorAnswer> {
+) -> Result<(Received, Option<AnswerShare>), ErrorAnswer> {
     let context = authorize(interface, operation, &request)?;
     let path = request.extract_parts::<RawPathParams>().await.ok();
     let (parts, body) = request.into_parts();
     let address = context.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let body = read_body(body, || interface.bodies().take(address)).await?;
     let body = encoding::decompress(body, &parts.headers, BODY_BYTES_MAX).map_err(encoding_error)?;
-    Ok(Received { context, path, parts, body })
+    let share = interface.answers().take_request(&context, body.len())?;
+    Ok((Received { context, path, parts, body }, share))
 }
 
 /// Checks access and rate limits.

@@ -1,8 +1,14 @@
 use crate::world::{NOW, World};
+use aether_messages::operation::WriteStorageObjects;
 use aether_services::Caller;
 use aether_services::storage::{ObjectId, Permission, Write};
 use http::Method;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 const TIME: &str = "2023-11-14T22:13:20Z";
@@ -167,4 +173,54 @@ async fn invalid_requests_get_a_message() {
         assert_eq!(world.ask(Some(&player), Method::GET, path, "").await.0, 400, "{path}");
     }
     assert_eq!(world.ask(Some(&player), Method::PUT, "/v2/storage", "").await, (200, json!({})), "nothing is asked");
+}
+
+/// Writes of one account that wait at the same time, and those of them whose bodies fit into 16 MiB.
+const WAITING: usize = 80;
+const WAITING_MAX: usize = 64;
+/// Time in which everything has to happen. It is long, because a busy machine is slow.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn long_requests_that_wait_are_bounded_by_account() {
+    let gate = Arc::new(Semaphore::new(0));
+    let opened = Arc::clone(&gate);
+    let world = World::new(move |services| {
+        services.hooks.before::<WriteStorageObjects, _>(move |_, request| {
+            let opened = Arc::clone(&opened);
+            async move {
+                let _permit = opened.acquire().await;
+                Ok(Some(request))
+            }
+        });
+    })
+    .await;
+    let (player, other) = (world.player().await, world.player().await);
+    // Each body has 256 KiB.
+    let value = json!({ "text": "x".repeat(261_500) }).to_string();
+    let body = |key: usize| {
+        let object = json!({ "collection": "saves", "key": format!("{key}"), "value": value });
+        json!({ "objects": [object] }).to_string()
+    };
+    let (world, player, refused) = (Arc::new(world), Arc::new(player), Arc::new(Semaphore::new(0)));
+    let mut writes = JoinSet::new();
+    for body in (0..WAITING).map(body) {
+        let (world, player, refused) = (Arc::clone(&world), Arc::clone(&player), Arc::clone(&refused));
+        writes.spawn(async move {
+            let answer = world.ask(Some(&player), Method::PUT, "/v2/storage", &body).await;
+            refused.add_permits(usize::from(answer.0 == 429));
+            answer
+        });
+    }
+    let all_refused = refused.acquire_many((WAITING - WAITING_MAX) as u32);
+    let are_refused = timeout(DEADLINE, all_refused).await.is_ok_and(|permits| permits.is_ok());
+    assert!(are_refused, "requests beyond the limit are refused at once");
+    gate.add_permits(WAITING);
+    let (status, _) = world.ask(Some(&other), Method::PUT, "/v2/storage", &body(0)).await;
+    assert_eq!(status, 200, "another account has its own share");
+    let answers = writes.join_all().await;
+    let written = answers.iter().filter(|(status, _)| *status == 200).count();
+    assert_eq!(written, WAITING_MAX, "the others lose nothing");
+    let sentence = answers.iter().find(|(status, _)| *status == 429).and_then(|(_, body)| body["message"].as_str());
+    assert!(sentence.expect("a sentence").contains("too many of its requests wait"));
 }
