@@ -399,7 +399,7 @@ async fn a_revocation_outlives_tokens_that_were_issued_before_the_lifetime_was_l
         let restarted = open(&fixture.store, &fixture.tokens, &fixture.clock, LOWERED).await;
         for sessions in [&lowered, &restarted] {
             for (name, token) in [("one", &one), ("twice", &twice), ("pending", &pending), ("all", &all)] {
-                assert_refresh_rejected(sessions.refresh(&token.refresh, none()).await, "{name} was revoked");
+                assert_refresh_rejected(sessions.refresh(&token.refresh, none()).await, &format!("{name} was revoked"));
             }
         }
     }
