@@ -10,7 +10,7 @@ use wtransport::error::ConnectingError;
 /// Asserts that a client rejected the certificate of the server, and that the server did not reject the client.
 #[track_caller]
 fn assert_certificate_rejected(connected: Result<Connection, ConnectingError>, why: &str) {
-    let error = format!("{:?}", connected.err().expect(why));
+    let error = format!("{:?}", connected.expect_err(why));
     assert!(error.to_lowercase().contains("certificate"), "{why}: {error}");
 }
 

@@ -89,7 +89,7 @@ async fn beyond_the_limits_clients_validate_their_address_or_are_rejected() {
         WebTransportSettings { handshakes_per_address_max: 0, ..WebTransportSettings::default() },
     ] {
         let server = TestServer::start(settings);
-        let error = format!("{:?}", server.connect("/rt").await.err().expect("the client is rejected"));
+        let error = format!("{:?}", server.connect("/rt").await.expect_err("the client is rejected"));
         assert!(error.to_lowercase().contains("refused"), "{error}");
     }
 }
