@@ -4,8 +4,9 @@ use crate::blocks::{BlockRequest, DUE_MIN, GROUP_WORDS};
 use crate::deltas::{DeltaKey, FoundDelta};
 use crate::packet::{self, GAP_ORDER_MAX, SOURCE_BITS, SPACING_MAX};
 use crate::packet_writer::PacketWords;
+use crate::rings::Rings;
 use crate::view::{ClientView, SnapshotContext};
-use crate::{BASELINE_AGE_MAX, DeliveryOrder, DeltaCache, SendSettings};
+use crate::{BASELINE_AGE_MAX, DeliveryOrder, DeltaCache};
 use aether_space::SlotSet;
 use aether_wire::Tick;
 use aether_wire::limits::STATE_PACKET_BYTES_MAX;
@@ -562,55 +563,4 @@ fn width(gap: u32) -> u32 {
 
 fn most_urgent_first(a: &(f32, u32), b: &(f32, u32)) -> Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
-}
-
-/// Decides by distance which slots are due in this snapshot.
-struct Rings<'a> {
-    context: &'a SnapshotContext<'a>,
-    settings: &'a SendSettings,
-    center: [f32; 2],
-    /// Number of this snapshot for this client.
-    snapshot: u32,
-    /// A turn without any of these bits is a multiple of all intervals: such slots are due at any distance.
-    turn_mask: u32,
-}
-
-impl<'a> Rings<'a> {
-    fn new(context: &'a SnapshotContext<'a>, center: Option<[f32; 2]>, snapshot: u32) -> Option<Self> {
-        let settings = context.settings;
-        let throttled = settings.rings.iter().any(|ring| ring.interval > 1) || context.ring_stretch > 1;
-        if settings.rings.is_empty() || !throttled {
-            return None;
-        }
-        let intervals = settings.rings.iter().map(|ring| ring.interval.max(1));
-        let common = intervals.fold(context.ring_stretch.max(1), |common, interval| {
-            let interval = interval.saturating_mul(context.ring_stretch.max(1));
-            if common.is_multiple_of(interval) { common } else { common.saturating_mul(interval) }
-        });
-        let turn_mask = if common.is_power_of_two() { common - 1 } else { u32::MAX };
-        Some(Rings { context, settings, center: center?, snapshot, turn_mask })
-    }
-
-    /// Returns true if a slot is due. Slots take turns, so that the updates of a ring spread evenly over the snapshots.
-    #[inline(always)]
-    fn is_due(&self, slot: u32) -> bool {
-        let turn = self.snapshot.wrapping_add(slot);
-        turn & self.turn_mask == 0 || self.is_turn(turn, slot)
-    }
-
-    /// Returns true if it is the turn of a slot at its distance.
-    #[inline(never)]
-    fn is_turn(&self, turn: u32, slot: u32) -> bool {
-        let Some([x, y]) = self.context.world.position_at(slot) else {
-            return true;
-        };
-        let distance_squared = aether_space::distance_squared(self.center, x, y);
-        let rings = &self.settings.rings;
-        let within = rings.iter().position(|ring| distance_squared <= ring.distance * ring.distance);
-        let number = within.unwrap_or(rings.len() - 1);
-        // The nearest ring is not stretched under overload: the player looks there.
-        let stretch = if number == 0 { 1 } else { self.context.ring_stretch };
-        let interval = (rings[number].interval * stretch).max(1);
-        interval == 1 || turn.is_multiple_of(interval)
-    }
 }

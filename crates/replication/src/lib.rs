@@ -13,6 +13,7 @@ mod mirror;
 mod packet;
 mod packet_writer;
 mod replica;
+mod rings;
 mod settings;
 mod view;
 mod view_entities;
