@@ -173,7 +173,7 @@ impl Leaderboards {
         }
         let (board, expiry) = (&upsert.board, upsert.expiry);
         let search = search_one(&board.definition.id, expiry, owner);
-        let read = self.store.run(search, |answers| Ok::<_, StoreError>(answers.row(0, Record::read)?));
+        let read = self.store.run(search, |answers| answers.row(0, Record::read));
         // A concurrent write may have changed it; then the database decides which is better.
         let record = read.await?.filter(|record: &Record| record.score == ranked.score);
         Ok(record.map(|record| Record { rank: ranked.rank, ..record }))

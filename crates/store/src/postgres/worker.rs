@@ -157,8 +157,12 @@ pub(super) fn ensure_connected<'a>(
     connection: &'a mut Option<PostgresConnection>,
     limits: &ConnectionLimits,
 ) -> Result<&'a mut PostgresConnection, StoreError> {
-    // Lets the connection notice that the server has closed it.
-    runtime.block_on(tokio::task::yield_now());
+    // Lets the task of the connection notice that the server has closed it: it is woken in one turn and runs in the next.
+    runtime.block_on(async {
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+        }
+    });
     if connection.as_ref().is_some_and(PostgresConnection::is_lost) {
         pool.disconnect(connection);
     }
