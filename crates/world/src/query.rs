@@ -100,7 +100,7 @@ impl<'a> SpatialQuery<'a> {
             radius
         };
         loop {
-            let is_last = !(reach < radius);
+            let is_last = reach >= radius || radius.is_nan();
             let visited = self.find_near(center, if is_last { radius } else { reach }, found);
             if is_last || found.len() >= count {
                 break;
