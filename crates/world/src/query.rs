@@ -14,6 +14,9 @@ const REACH_FACTOR: f32 = 1.0 + 1e-5;
 const REACH_MIN: f32 = 1e-18;
 /// Error of an interpolated coordinate, relative to the coordinates.
 const INTERPOLATION_ERROR: f32 = 1e-6;
+/// First radius of the search for the nearest entities, relative to the side of a square that contains as many if all
+/// were spread evenly: the circle then contains half as many again.
+const NEAREST_REACH: f32 = 0.7;
 /// Factor by which the search for the nearest entities grows, until it has found enough.
 const NEAREST_GROWTH: f32 = 2.0;
 
@@ -91,9 +94,13 @@ impl<'a> SpatialQuery<'a> {
         let center = center.to_query();
         let points = self.index.len();
         // A small circle usually contains enough entities.
-        let mut reach = if count < points { self.index.grid.spacing(points) * (count as f32).sqrt() } else { radius };
+        let mut reach = if count < points {
+            self.index.grid.spacing(points) * (count as f32).sqrt() * NEAREST_REACH
+        } else {
+            radius
+        };
         loop {
-            let is_last = !(reach < radius);
+            let is_last = reach >= radius || radius.is_nan();
             let visited = self.find_near(center, if is_last { radius } else { reach }, found);
             if is_last || found.len() >= count {
                 break;

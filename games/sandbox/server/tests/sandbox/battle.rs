@@ -25,7 +25,7 @@ fn join(handle: &RoomHandle, number: u32) -> ConnectionEndpoint {
 /// Sends an input of a client that displays the world some ticks late, some of them outside the stored history.
 fn steer(endpoint: &ConnectionEndpoint, tick: u32, number: u32) {
     let mut writer = BitWriter::new();
-    Controls { fire: number % 4 != 0, ..controls(tick, number) }.write_full(&mut writer);
+    Controls { fire: !number.is_multiple_of(4), ..controls(tick, number) }.write_full(&mut writer);
     let late = number * 7 % 50;
     let view = ViewTick { tick: Tick(tick.saturating_sub(late)), fraction: (number * 37 % 256) as u8 };
     let bytes = InputBytes::new(&writer.to_bytes()).expect("controls are small");
