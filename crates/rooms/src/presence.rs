@@ -51,7 +51,7 @@ pub(crate) struct ConnectingSession {
 
 impl Drop for ConnectingSession {
     fn drop(&mut self) {
-        self.presence.change(self.session, |counts| counts.connecting -= 1);
+        self.presence.change(self.session, |counts| counts.connecting = counts.connecting.saturating_sub(1));
     }
 }
 
@@ -89,7 +89,7 @@ impl Presence {
         let (is_first, was_away) = (present.connections == 1, present.away_until.take().is_some());
         self.change_in(&mut tables, session, |counts| {
             counts.connected += u32::from(is_first);
-            counts.away -= u32::from(was_away);
+            counts.away = counts.away.saturating_sub(was_away.into());
         });
     }
 
@@ -109,7 +109,7 @@ impl Presence {
             present.away_until = Some(Instant::now() + grace + REPORT_TIME_MAX);
         }
         self.change_in(&mut tables, session, |counts| {
-            counts.connected -= 1;
+            counts.connected = counts.connected.saturating_sub(1);
             counts.away += u32::from(!is_gone);
         });
     }
@@ -168,7 +168,7 @@ impl Presence {
         }
         let session = present.session;
         tables.forget(room, player);
-        self.change_in(tables, session, |counts| counts.away -= 1);
+        self.change_in(tables, session, |counts| counts.away = counts.away.saturating_sub(1));
     }
 
     fn change(&self, session: SessionId, change: impl FnOnce(&mut SessionCounts)) {

@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn the_key_is_created_once_private_and_the_configured_one_wins() {
-        let mut config = Config::default();
-        config.data_dir = std::env::temp_dir().join(format!("aether-admin-{}", uuid::Uuid::new_v4().simple()));
+        let data_dir = std::env::temp_dir().join(format!("aether-admin-{}", uuid::Uuid::new_v4().simple()));
+        let mut config = Config { data_dir, ..Config::default() };
         assert!(find(&config).unwrap_err().contains("--data-dir"));
         let created = AdminKey::open(&config).unwrap();
         let key = find(&config).unwrap();

@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Flags of `aether admin`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct AdminArguments {
-    /// What to do.
+    /// Action, with the player that it is about.
     #[command(subcommand)]
     pub action: AdminAction,
     /// Configuration file and flags. The server is found by http.admin_address, and the key by http.admin_key or in the
