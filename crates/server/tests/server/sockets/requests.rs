@@ -178,7 +178,7 @@ fn hooked(notes: &Notes) -> Server {
     let [on_write, on_read, on_score, on_call, after_call] = std::array::from_fn(|_| Arc::clone(notes));
     let note = |notes: &Notes, operation, context: &CallContext, value: &str| {
         assert_eq!(context.caller, Caller::Server, "a room is server code");
-        notes.lock().unwrap().push((operation, context.account, value.to_owned()));
+        notes.lock().expect("no hook panics with it").push((operation, context.account, value.to_owned()));
     };
     Server::new("asker", "1.0.0")
         .game("asker", RoomSettings::default(), Asker::default)
@@ -268,7 +268,7 @@ async fn requests_of_rooms_run_hooks_and_are_counted_by_operation() {
             ("called", None, "BYE"),
             ("call", None, "silence"),
         ];
-        let noted = notes.lock().unwrap().clone();
+        let noted = notes.lock().expect("no hook panics with it").clone();
         assert_eq!(noted.len(), expected.len(), "{noted:?}");
         for ((operation, account, value), expected) in noted.iter().zip(expected) {
             assert_eq!((*operation, *account), (expected.0, expected.1));

@@ -229,6 +229,8 @@ async fn an_export_contains_all_user_data_and_no_secret() {
                 let is_secret = match table.as_str() {
                     "users" => column == "password",
                     "room_players" => column == "hash" || column == "previous_hash",
+                    // The actor may be another account, and the period follows from the times.
+                    "audit_entries" => column == "actor_id" || column == "period",
                     _ => false,
                 };
                 let left_out = column == owner || is_secret;
