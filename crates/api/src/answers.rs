@@ -38,6 +38,9 @@ const ACCOUNT_RUNNING_BLOCKS_MAX: u32 = 32;
 const ACCOUNT_QUEUES: usize = 256;
 /// Shortest request that takes a share, in bytes. Shorter ones are bounded by their number: 4,096 wait for the database.
 const REQUEST_BYTES_MIN: usize = 4_096;
+/// Longest answer that takes no share of its account, in KiB: most writes have been made when their answer is complete, and
+/// must not be answered as refused because of earlier answers.
+const ANSWER_FREE_KIB_MAX: u32 = 4;
 /// Seconds after which a refused client may try again.
 const RETRY_SECONDS: u32 = 1;
 
@@ -118,6 +121,7 @@ impl AnswerBudget {
         let kib = u32::try_from(bytes.div_ceil(1_024)).unwrap_or(u32::MAX);
         let account = match caller {
             Caller::Server | Caller::Anonymous => None,
+            Caller::User(_) if kib <= ANSWER_FREE_KIB_MAX => None,
             Caller::User(identity) => {
                 let share = self.accounts.take_many(identity.user, kib, ACCOUNT_KIB_MAX.max(kib), u32::MAX);
                 Some(share.ok_or_else(|| {
@@ -191,9 +195,10 @@ mod tests {
         let budget = AnswerBudget::new(&Registry::new());
         let network = |number: u8| IpAddr::from([192, 0, 2, number]);
         let first = budget.take(&user(1), network(1), 16 * MIB).unwrap();
-        assert!(budget.take(&user(1), network(2), 1).is_err(), "the account has 16 MiB");
+        assert!(budget.take(&user(1), network(2), 5_000).is_err(), "the account has 16 MiB");
+        assert!(budget.take(&user(1), network(2), 4_096).is_ok(), "the answer of a write passes");
         drop(first.clone());
-        assert!(budget.take(&user(1), network(2), 1).is_err(), "a clone is the same share");
+        assert!(budget.take(&user(1), network(2), 5_000).is_err(), "a clone is the same share");
         drop(first);
         assert!(budget.take(&user(1), network(2), 100 * MIB).is_ok(), "one longer answer passes alone");
         let mut held: Vec<AnswerShare> = (0..4).map(|n| budget.take(&user(n), network(1), 16 * MIB).unwrap()).collect();

@@ -156,10 +156,7 @@ impl RunningServer {
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         data::recover_rooms(&services, &node).await;
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let waking = WakeTask::start() as _;
-        let scheduler = Scheduler::with_waking(config.tick_threads(cores), Arc::new(UptimeClock::start()), &waking);
-        let rooms = RoomHost::new(scheduler, host_settings(&config, node, recordings), requests);
+        let rooms = RoomHost::new(scheduler(&config), host_settings(&config, node, recordings), requests);
         services.host_matches(Arc::downgrade(&rooms) as _);
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = LobbySettings {
@@ -516,6 +513,13 @@ fn connection_settings(config: &Config) -> ConnectionSettings {
         rate: RateLimit { per_second: connections.messages_per_second, burst: connections.messages_burst },
         write_stall: seconds(connections.write_stall_seconds),
     }
+}
+
+/// Starts the tick threads.
+fn scheduler(config: &Config) -> Scheduler {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let waking = WakeTask::start() as _;
+    Scheduler::with_waking(config.tick_threads(cores), Arc::new(UptimeClock::start()), &waking)
 }
 
 fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) -> RoomHostSettings {

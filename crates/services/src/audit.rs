@@ -156,7 +156,7 @@ impl Audit {
         self.store.read(operation).await
     }
 
-    /// Deletes entries before a time, and the oldest refusals beyond [`REFUSALS_MAX`]. Returns their number.
+    /// Deletes entries before a time, and the oldest refusals beyond 50,000. Returns their number.
     pub async fn prune(&self, before: i64) -> Result<u64, ServiceError> {
         let operation = move |transaction: &mut Transaction<'_>| {
             let old = transaction.execute("DELETE FROM audit_entries WHERE last_at < ?1", values![before])?;

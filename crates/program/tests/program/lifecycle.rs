@@ -122,7 +122,7 @@ async fn after_a_signal_clients_get_the_reason_and_only_the_data_is_left() {
     left.sort();
     assert_eq!(
         left,
-        ["aether.db", "aether.db.created", "aether.db.lock", "keys", "node"],
+        ["admin.key", "aether.db", "aether.db.created", "aether.db.lock", "keys", "node"],
         "the database is one file again"
     );
     let keys =

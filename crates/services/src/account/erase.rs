@@ -50,7 +50,7 @@ impl Accounts {
     /// Erases an account with all its data, and ends its sessions. Only the id is remembered, so that a backup does not
     /// restore the account.
     ///
-    /// If it fails, the account still exists. It may have lost rows if it had more than [`BATCH_MAX`] in one table.
+    /// If it fails, the account still exists. It may have lost rows if it had more than 100 in one table.
     pub async fn delete(&self, user: Uuid) -> Result<(), ServiceError> {
         for (table, column, key) in LARGE {
             self.thin_out(user, table, column, key).await?;

@@ -33,7 +33,7 @@ impl Accounts {
         self.link_for(user, None, method).await
     }
 
-    /// Links a login identity for a client. A protected account needs proof: see [`super::owner`].
+    /// Links a login identity for a client. A protected account needs proof of its owner.
     pub async fn link_as_owner(&self, owner: &OwnerClaim, method: SignInMethod) -> Result<(), ServiceError> {
         self.link_for(owner.user, Some(owner), method).await
     }
@@ -74,7 +74,7 @@ impl Accounts {
         self.unlink_for(user, None, method).await
     }
 
-    /// Unlinks a login identity for a client. A protected account needs proof: see [`super::owner`].
+    /// Unlinks a login identity for a client. A protected account needs proof of its owner.
     pub async fn unlink_as_owner(&self, owner: &OwnerClaim, method: SignInMethod) -> Result<(), ServiceError> {
         self.unlink_for(owner.user, Some(owner), method).await
     }

@@ -104,8 +104,10 @@ mod tests {
         for (columns, name) in &found {
             let table = TABLES.iter().find(|table| table.name == name);
             let table = table.unwrap_or_else(|| panic!("table {name} is missing in TABLES"));
-            let is_user_id =
-                |column: &&Column| column.kind == ColumnKind::Uuid && (column.name.ends_with("_id") || name == "users");
+            let is_user_id = |column: &&Column| {
+                let is_named_so = column.name.ends_with("_id") || (name == "users" && column.name == "id");
+                column.kind == ColumnKind::Uuid && is_named_so
+            };
             let user_columns: Vec<&str> =
                 columns.iter().filter(is_user_id).map(|column| column.name.as_str()).collect();
             assert!(name == ERASURES || user_columns == table.user_columns, "{name}: {user_columns:?}");
