@@ -36,6 +36,8 @@ async fn a_client_that_never_reads_is_bounded_and_then_closed() {
     let server = TestServer::start(|config| {
         config.connections.write_stall_seconds = 1;
         config.connections.message_bytes_max = 65_536;
+        // The speaker sends as fast as the reader takes it, which is more than a member may by default.
+        config.room_mut("relay").fan_out_bytes_per_second = Some(1_000_000_000);
     })
     .await;
     for (number, transport) in TRANSPORTS.into_iter().enumerate() {
