@@ -56,13 +56,17 @@ impl DeltaKey {
         self.0 as u8
     }
 
-    /// Returns the code of this source in a packet of tick `now`, after an update from `previous`, and its length.
-    #[inline]
-    pub fn code(self, previous: DeltaKey, now: Tick) -> (u64, u32) {
+    /// Returns `code` of `bits` bits with the code of this source after it, and the length of both. The packet is of
+    /// tick `now`, and `previous` the source of the update before.
+    #[inline(always)]
+    pub fn code_after(self, (code, bits): (u64, u32), previous: DeltaKey, now: Tick) -> (u64, u32) {
         if self == previous {
-            return (0, 1);
+            // The code is a zero.
+            return (code, bits + 1);
         }
-        DeltaSource { age: now.0 - self.base().0, spacing: u32::from(self.spacing()) }.code()
+        let source = DeltaSource { age: now.0 - self.base().0, spacing: u32::from(self.spacing()) };
+        let (own, own_bits) = source.code();
+        (code | own << bits, bits + own_bits)
     }
 
     /// Returns the key with the same baseline and another spacing.

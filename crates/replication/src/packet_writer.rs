@@ -35,6 +35,18 @@ impl<'a> PacketWriter<'a> {
         self.position = 0;
     }
 
+    /// Returns a writer of the same packet. A loop that has it as a local variable has its position in a register.
+    #[inline]
+    pub fn reborrow(&mut self) -> PacketWriter<'_> {
+        PacketWriter { words: self.words, position: self.position }
+    }
+
+    /// Continues after the `bits` bits that a writer of [`PacketWriter::reborrow`] has written.
+    #[inline]
+    pub fn resume(&mut self, bits: usize) {
+        self.position = bits;
+    }
+
     /// Number of bits written.
     #[inline]
     pub fn bits(&self) -> usize {
