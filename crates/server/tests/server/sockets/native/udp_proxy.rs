@@ -2,6 +2,7 @@
 
 use aether_engine::Random;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -68,10 +69,10 @@ async fn forward_packets(front: Arc<UdpSocket>, server: SocketAddr, loss_percent
     let mut random = Random::new(1);
     let mut packet = vec![0; PACKET_BYTES_MAX];
     while let Ok((length, client)) = front.recv_from(&mut packet).await {
-        if !upstreams.contains_key(&client) {
+        if let Entry::Vacant(place) = upstreams.entry(client) {
             let socket = Arc::new(UdpSocket::bind(("127.0.0.1", 0)).await.expect("a port is free"));
             socket.connect(server).await.expect("the server has an address");
-            upstreams.insert(client, Arc::clone(&socket));
+            place.insert(Arc::clone(&socket));
             let (front, loss_percent) = (Arc::clone(&front), Arc::clone(&loss_percent));
             answers.spawn(async move {
                 let mut random = Random::new(2);
