@@ -51,6 +51,7 @@ impl ClientView {
         let present = [removals, *any_full, due.iter().any(|due| !due.found.full)];
         let snapshot = Snapshot { tick: context.world.tick(), input_ack, gap_order: *gap_order, present };
         let mut packets = Packets::new(self, snapshot, Scratch { packet_words, uses, block_uses }, sink);
+        packets.begin();
         if removals {
             packets.write_removals();
         }
@@ -158,7 +159,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         sink: &'a mut S,
     ) -> Self {
         let is_ordered = view.order == DeliveryOrder::Ordered;
-        let mut packets = Packets {
+        Packets {
             view,
             sink,
             writer: PacketWriter::new(packet_words),
@@ -169,9 +170,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
             contents: PacketContents::default(),
             lead: Lead::new(&snapshot),
             is_ordered,
-        };
-        packets.begin();
-        packets
+        }
     }
 
     fn write_removals(&mut self) {
