@@ -34,7 +34,9 @@ impl ClientView {
         input_ack: InputSeq,
         sink: &mut impl PacketSink,
     ) {
-        self.choose(context, gathered);
+        if gathered.bits > context.settings.bytes_max * 8 {
+            self.choose(context, gathered);
+        }
         let removals = self.departed.iter().any(|(_, sent)| *sent == Tick::ZERO);
         if gathered.due.is_empty() && !removals && input_ack == self.input_ack_sent {
             self.silent_snapshots = self.silent_snapshots.saturating_add(1);

@@ -17,18 +17,18 @@ pub(crate) struct Rings<'a> {
 }
 
 impl<'a> Rings<'a> {
+    /// Returns the rings, unless everything is due in every snapshot.
     pub fn new(context: &'a SnapshotContext<'a>, center: Option<[f32; 2]>, snapshot: u32) -> Option<Self> {
         let settings = context.settings;
-        let throttled = settings.rings.iter().any(|ring| ring.interval > 1) || context.ring_stretch > 1;
-        if settings.rings.is_empty() || !throttled {
+        let mut turn_mask = 0;
+        for ring in &settings.rings {
+            let interval = ring.interval.max(1).saturating_mul(context.ring_stretch.max(1));
+            // The largest power of two is a multiple of the others. Other intervals have no such mask.
+            turn_mask |= if interval.is_power_of_two() { interval - 1 } else { u32::MAX };
+        }
+        if turn_mask == 0 {
             return None;
         }
-        let intervals = settings.rings.iter().map(|ring| ring.interval.max(1));
-        let common = intervals.fold(context.ring_stretch.max(1), |common, interval| {
-            let interval = interval.saturating_mul(context.ring_stretch.max(1));
-            if common.is_multiple_of(interval) { common } else { common.saturating_mul(interval) }
-        });
-        let turn_mask = if common.is_power_of_two() { common - 1 } else { u32::MAX };
         // The nearest ring is not stretched under overload: the player looks there.
         let nearest = settings.rings.first().filter(|nearest| nearest.interval <= 1);
         let always_squared = nearest.map_or(-1.0, |nearest| nearest.distance * nearest.distance);
