@@ -108,7 +108,7 @@ struct Packets<'a, S> {
     is_ordered: bool,
 }
 
-/// What precedes an entity in a packet: the gap from the previous one, and the source unless it is the same.
+/// Bits before an entity in a packet: the gap from the previous one, and the source of an update.
 #[derive(Clone, Copy)]
 struct Lead {
     tick: Tick,
