@@ -34,7 +34,9 @@ impl ClientView {
         input_ack: InputSeq,
         sink: &mut impl PacketSink,
     ) {
-        self.choose(context, gathered);
+        if gathered.bits > context.settings.bytes_max * 8 {
+            self.choose(context, gathered);
+        }
         let removals = self.departed.iter().any(|(_, sent)| *sent == Tick::ZERO);
         if gathered.due.is_empty() && !removals && input_ack == self.input_ack_sent {
             self.silent_snapshots = self.silent_snapshots.saturating_add(1);
@@ -51,6 +53,7 @@ impl ClientView {
         let present = [removals, *any_full, due.iter().any(|due| !due.found.full)];
         let snapshot = Snapshot { tick: context.world.tick(), input_ack, gap_order: *gap_order, present };
         let mut packets = Packets::new(self, snapshot, Scratch { packet_words, uses, block_uses }, sink);
+        packets.begin();
         if removals {
             packets.write_removals();
         }
@@ -105,7 +108,7 @@ struct Packets<'a, S> {
     is_ordered: bool,
 }
 
-/// Bits before an entity in a packet: the gap from the previous one, and the source unless it is the same.
+/// Bits before an entity in a packet: the gap from the previous one, and the source of an update.
 #[derive(Clone, Copy)]
 struct Lead {
     tick: Tick,
@@ -158,7 +161,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         sink: &'a mut S,
     ) -> Self {
         let is_ordered = view.order == DeliveryOrder::Ordered;
-        let mut packets = Packets {
+        Packets {
             view,
             sink,
             writer: PacketWriter::new(packet_words),
@@ -169,9 +172,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
             contents: PacketContents::default(),
             lead: Lead::new(&snapshot),
             is_ordered,
-        };
-        packets.begin();
-        packets
+        }
     }
 
     fn write_removals(&mut self) {

@@ -37,7 +37,7 @@ pub struct GatherBuffer {
     /// Order of the Exp-Golomb code for gaps.
     pub(crate) gap_order: u32,
     /// Estimated bits of everything that is due.
-    bits: usize,
+    pub(crate) bits: usize,
     /// True if anything due is a full entity.
     pub(crate) any_full: bool,
     /// True if anything due is a block.
@@ -459,9 +459,6 @@ impl ClientView {
 
     /// Limits the due entities to the most urgent within the byte budget. The rest waits and gains urgency.
     pub(crate) fn choose(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
-        if gathered.bits <= context.settings.bytes_max * 8 {
-            return;
-        }
         gathered.urgency.clear();
         for (index, due) in gathered.due.iter().enumerate() {
             let urgency = self.entities.priority[due.at as usize] + self.urgency(context, due);
