@@ -117,11 +117,15 @@ impl ClientView {
         in_flight.expire(late, oldest, |contents, fate| apply_fate(entities, waiting, departed, (contents, fate)));
     }
 
+    #[inline]
     fn apply_changes(&mut self, tick: Tick) {
-        let ClientView { entities, waiting, departed, changes, .. } = self;
-        if changes.is_empty() {
-            return;
+        if !self.changes.is_empty() {
+            self.apply_some_changes(tick);
         }
+    }
+
+    fn apply_some_changes(&mut self, tick: Tick) {
+        let ClientView { entities, waiting, departed, changes, .. } = self;
         for &slot in &changes.left {
             waiting.remove(slot);
         }

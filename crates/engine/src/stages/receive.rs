@@ -172,7 +172,8 @@ impl Intake<'_> {
     fn message(&mut self, message: ClientMessage) {
         let player = self.player.id;
         match message {
-            ClientMessage::Inputs(inputs) => self.inputs(&inputs),
+            // Not moved: it is large, and every client sends one per tick.
+            ClientMessage::Inputs(ref inputs) => self.inputs(inputs),
             ClientMessage::Ack(ack) => self.acknowledge(ack),
             ClientMessage::Game(message) => match message.body {
                 GameBody::Packed { code, payload } => {
