@@ -101,6 +101,10 @@ impl ClientView {
 
     /// Handles an acknowledgement of state packets. Sequence numbers that were never sent are ignored.
     pub fn acknowledge(&mut self, ack: StateAck) {
+        if self.order == DeliveryOrder::Ordered {
+            // A packet counts as received when it is sent.
+            return;
+        }
         let ClientView { in_flight, entities, waiting, departed, received, .. } = self;
         in_flight.acknowledge(ack, |contents, fate| {
             if fate == PacketFate::Received {

@@ -162,7 +162,7 @@ impl Intake<'_> {
     fn messages(&mut self) {
         // Counted first: the connection may refill the inbox meanwhile, and checking for one more would touch cold
         // memory.
-        let Some(mut remaining) = self.player.connection.as_ref().map(RoomEndpoint::inbox_length) else { return };
+        let Some(mut remaining) = self.player.connection.as_ref().map(RoomEndpoint::count_messages) else { return };
         while let Some(message) = self.player.connection.as_ref().and_then(|endpoint| endpoint.receive(&mut remaining))
         {
             self.message(message);
