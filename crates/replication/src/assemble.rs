@@ -260,10 +260,14 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         let first = due.slot / 64 / GROUP_WORDS * GROUP_WORDS;
         for (word, &slots) in (first..).zip(&block.due).filter(|(_, slots)| **slots != 0) {
             self.mark_sent(word, slots);
+            if self.is_ordered {
+                self.view.entities.advance_word(word, slots, self.snapshot.tick);
+            }
         }
-        if self.is_ordered || self.view.was_over_budget {
+        if self.view.was_over_budget {
             for member in deltas.blocks.members(block) {
-                self.advance(self.view.entities.visible.count_below(member.slot));
+                let at = self.view.entities.visible.count_below(member.slot);
+                self.view.entities.priority[at] = 0.0;
             }
         }
     }

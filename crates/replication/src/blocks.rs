@@ -188,11 +188,13 @@ impl Blocks {
             let seen = &request.keys[word.before as usize..][..word.seen.count_ones() as usize];
             let (known, others) = keys.split_at(word.due.count_ones() as usize);
             let mut due = word.due;
-            for key in known {
-                let below = remove_lowest(&mut due);
-                if seen[(word.seen & below).count_ones() as usize] != *key {
-                    return false;
-                }
+            let is_same = if due == word.seen {
+                seen == known
+            } else {
+                known.iter().all(|key| seen[(word.seen & remove_lowest(&mut due)).count_ones() as usize] == *key)
+            };
+            if !is_same {
+                return false;
             }
             keys = others;
         }

@@ -56,6 +56,21 @@ impl ViewEntities {
         AdvancingKeys { keys: &mut self.keys, advanced: DeltaKey::new(tick, 0), oldest }
     }
 
+    /// Advances the baselines of some slots of a word to `tick`. The client sees all of them.
+    pub fn advance_word(&mut self, word: u32, slots: u64, tick: Tick) {
+        let seen = self.visible.words()[word as usize];
+        let before = self.visible.count_below(word * 64);
+        let mut keys = self.advance_to(tick);
+        if slots == seen {
+            (before..before + seen.count_ones() as usize).for_each(|at| keys.advance(at));
+            return;
+        }
+        let mut bits = slots;
+        while bits != 0 {
+            keys.advance(before + (seen & remove_lowest(&mut bits)).count_ones() as usize);
+        }
+    }
+
     /// Updates the arrays after the set has changed. `departed` receives the slots that the client may still have.
     pub fn apply_changes(&mut self, changes: &InterestChanges, tick: Tick, departed: impl FnMut(u32)) {
         self.visible.index();
