@@ -120,7 +120,6 @@ impl<G: Game> RoomBuilder<G> {
         let mut room = Room {
             game: self.game,
             mailbox: Arc::new(Mailbox::new(Arc::clone(&room_output))),
-            tick_inputs: Vec::new(),
             pending_joins: VecDeque::new(),
             replies: VecDeque::new(),
             next_player: PlayerId(0),

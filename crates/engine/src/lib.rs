@@ -26,6 +26,7 @@ mod room;
 mod runtime;
 mod scheduler;
 mod schema;
+mod scratch;
 mod settings;
 mod stages;
 mod stats;
