@@ -96,7 +96,10 @@ impl fmt::Display for MatchmakerError {
                 write!(f, "Invalid maximum count: use at least the minimum count, and at most {COUNT_MAX}.")
             }
             MatchmakerError::CountMultiple => {
-                write!(f, "Invalid count multiple: use 1 or more, so that it divides the minimum and the maximum count.")
+                write!(
+                    f,
+                    "Invalid count multiple: use 1 or more, so that it divides the minimum and the maximum count."
+                )
             }
             MatchmakerError::NoPlayers => write!(f, "The ticket has no players."),
             MatchmakerError::PartyTooLarge => {

@@ -329,7 +329,7 @@ impl Matchmaker {
         target: &MatchTarget,
         now_ms: i64,
     ) -> Vec<Delivery<Matched>> {
-        let tickets: Vec<ticket::Ticket> = keys.iter().filter_map(|key| self.pool.remove(*key)).collect();
+        let tickets: Vec<ticket::Ticket> = keys.iter().filter_map(|key| self.take(*key)).collect();
         let matched: Vec<CandidateTicket> = tickets.iter().map(CandidateTicket::of).collect();
         let users: Arc<[MatchedUser]> = matched.iter().flat_map(|ticket| ticket.users.iter().cloned()).collect();
         let until_ms = now_ms.saturating_add(self.settings.seat_ms);
@@ -354,7 +354,7 @@ impl Matchmaker {
 
     /// Removes a ticket, and dissolves its candidate.
     fn drop_ticket(&mut self, key: TicketKey) {
-        let Some(ticket) = self.pool.remove(key) else { return };
+        let Some(ticket) = self.take(key) else { return };
         let Some(held) = ticket.held_by.and_then(|id| self.candidates.remove(&id)) else { return };
         self.outputs.retain(|output| match output {
             Output::Candidate(candidate) => Some(candidate.id.0) != ticket.held_by,

@@ -39,7 +39,7 @@ pub(super) struct Shares {
 
 impl Pool {
     /// Adds a ticket as the youngest.
-    pub fn insert(&mut self, ticket: Ticket, shares: Shares) -> Result<TicketKey, MatchmakerError> {
+    pub fn insert(&mut self, mut ticket: Ticket, shares: Shares) -> Result<TicketKey, MatchmakerError> {
         if self.by_id.contains_key(&ticket.id) {
             return Err(MatchmakerError::DuplicateTicket);
         }
@@ -71,7 +71,9 @@ impl Pool {
         self.by_created.insert((ticket.created_ms, key));
         self.players += ticket.count();
         self.waiting.insert(key);
-        self.index.insert(key, ticket.document.clone());
+        self.index.insert(key, ticket.document);
+        // The document of the index shares names and texts with others, so that searches find them in the cache.
+        ticket.document = self.index.get(&key).cloned().unwrap_or_default();
         self.slots[slot as usize] = Some(Entry { age: key.age, ticket });
         Ok(key)
     }

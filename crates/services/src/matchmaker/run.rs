@@ -2,7 +2,7 @@
 
 use super::candidate::{Candidate, CandidateId, CandidateTicket, HeldCandidate, Output};
 use super::group::{GroupSearch, Seeker};
-use super::limits::{CANDIDATES_MAX, CANDIDATES_MIN, CANDIDATES_PER_PLAYER, GROUP_STEPS_PER_WORK};
+use super::limits::{CANDIDATES_MAX, CANDIDATES_MIN, CANDIDATES_PER_PLAYER, GROUP_STEPS_PER_WORK, PLANNED_ENOUGH};
 use super::stats::RunStats;
 use super::ticket::{Ticket, TicketKey};
 use super::{Matchmaker, Settings};
@@ -79,13 +79,36 @@ impl Matchmaker {
         } else {
             return;
         };
-        self.wakes.insert((next.saturating_mul(self.settings.interval_ms), key));
+        self.wake_at(key, next.saturating_mul(self.settings.interval_ms));
     }
 
     /// Lets a ticket search in the next interval.
     pub(super) fn wake_next_interval(&mut self, key: TicketKey, now_ms: i64) {
         let next = self.settings.interval_of(now_ms) + 1;
-        self.wakes.insert((next.saturating_mul(self.settings.interval_ms), key));
+        self.wake_at(key, next.saturating_mul(self.settings.interval_ms));
+    }
+
+    /// Lets a ticket search at a time, unless it does so earlier; it then sets its next time itself.
+    fn wake_at(&mut self, key: TicketKey, wake_ms: i64) {
+        let Some(ticket) = self.pool.get_mut(key) else { return };
+        match ticket.wakes_ms {
+            Some(earlier) if earlier <= wake_ms => return,
+            Some(later) => {
+                self.wakes.remove(&(later, key));
+            }
+            None => {}
+        }
+        ticket.wakes_ms = Some(wake_ms);
+        self.wakes.insert((wake_ms, key));
+    }
+
+    /// Removes a ticket and its time.
+    pub(super) fn take(&mut self, key: TicketKey) -> Option<Ticket> {
+        let ticket = self.pool.remove(key)?;
+        if let Some(wake_ms) = ticket.wakes_ms {
+            self.wakes.remove(&(wake_ms, key));
+        }
+        Some(ticket)
     }
 
     /// Renews the work if a new interval began. Returns true if so.
@@ -106,6 +129,9 @@ impl Matchmaker {
         let mut keys = std::mem::take(&mut self.arrivals);
         while let Some((wake_ms, key)) = self.wakes.first().copied().filter(|(wake_ms, _)| *wake_ms <= now_ms) {
             self.wakes.remove(&(wake_ms, key));
+            if let Some(ticket) = self.pool.get_mut(key) {
+                ticket.wakes_ms = None;
+            }
             self.schedule(key, now_ms);
             keys.push(key);
         }
@@ -138,8 +164,7 @@ impl Matchmaker {
             let match_id = match_id.to_owned();
             return self.hold(vec![key], Some(match_id));
         }
-        let mut searcher =
-            Searcher { settings: &self.settings, pool: &self.pool, now_ms, work_left: self.work_left };
+        let mut searcher = Searcher { settings: &self.settings, pool: &self.pool, now_ms, work_left: self.work_left };
         let mut gathered = searcher.gather(key, ticket, resume_after);
         if let Some(by) = ticket.cuts.checked_rem(gathered.keys.len()) {
             // The last search gave up before it tried all groups: begin with others.
@@ -223,7 +248,11 @@ impl Matchmaker {
             self.backfills.take(match_id, players);
         }
         self.counters.last_run.found += 1;
-        self.outputs.push_back(Output::Candidate(Candidate { id: CandidateId(id), backfill: backfill.clone(), tickets }));
+        self.outputs.push_back(Output::Candidate(Candidate {
+            id: CandidateId(id),
+            backfill: backfill.clone(),
+            tickets,
+        }));
         self.candidates.insert(id, HeldCandidate { keys, backfill });
     }
 }
@@ -344,14 +373,19 @@ impl Searcher<'_> {
 fn planned(pool: &Pool, ticket: &Ticket, now_ms: i64) -> Option<Vec<TicketKey>> {
     let waited_ms = now_ms.saturating_sub(ticket.created_ms);
     let ranges = ticket.widenings.iter().filter_map(|widening| pool.candidates(&widening.query(waited_ms)?));
-    pool.candidates(&ticket.query).into_iter().chain(ranges).min_by_key(Vec::len)
+    let narrowest = ranges.min_by_key(Vec::len);
+    if narrowest.as_ref().is_some_and(|keys| keys.len() <= PLANNED_ENOUGH) {
+        return narrowest;
+    }
+    narrowest.into_iter().chain(pool.candidates(&ticket.query)).min_by_key(Vec::len)
 }
 
 /// Returns true if two tickets have no session, and if required no user, in common.
 fn are_distinct(left: &Ticket, right: &Ticket, distinct_users: bool) -> bool {
     left.presences.iter().all(|one| {
-        right.presences.iter().all(|other| {
-            one.session_id != other.session_id && !(distinct_users && one.user_id == other.user_id)
-        })
+        right
+            .presences
+            .iter()
+            .all(|other| one.session_id != other.session_id && !(distinct_users && one.user_id == other.user_id))
     })
 }

@@ -31,7 +31,8 @@ impl Seats {
     /// Ends the reservations whose time is over, and returns their users by match.
     pub fn expire(&mut self, now_ms: i64) -> BTreeMap<String, Vec<Uuid>> {
         let mut expired: BTreeMap<String, Vec<Uuid>> = BTreeMap::new();
-        while let Some((_, match_id, user)) = self.deadlines.first().filter(|(until_ms, ..)| *until_ms <= now_ms).cloned()
+        while let Some((_, match_id, user)) =
+            self.deadlines.first().filter(|(until_ms, ..)| *until_ms <= now_ms).cloned()
         {
             self.release(&match_id, user);
             expired.entry(match_id).or_default().push(user);

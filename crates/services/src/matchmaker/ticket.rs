@@ -66,6 +66,8 @@ pub(super) struct Ticket {
     pub held_by: Option<u64>,
     /// True while the ticket is in the queue of searches.
     pub is_queued: bool,
+    /// Time at which the ticket searches again by itself.
+    pub wakes_ms: Option<i64>,
     /// Search position, if the last search stopped before the last candidate.
     pub resume_after: Option<TicketKey>,
     /// Number of candidates that the next search skips at first, because searches gave up.
@@ -96,9 +98,9 @@ impl NewTicket {
         let query = parse_query(&self.query)?;
         self.properties.check()?;
         let widenings = Widening::all_of(&self.properties.numbers)?;
-        let builder = Document::builder()
+        let builder = self.party_id.iter().fold(Document::builder(), |builder, party| builder.text("party_id", party));
+        let builder = builder
             .text("ticket", &self.id.to_string())
-            .text("party_id", self.party_id.as_deref().unwrap_or(""))
             .number("min_count", counts.min as f64)
             .number("max_count", counts.max as f64)
             .time("created_at", now_ms.saturating_mul(1_000));
@@ -114,6 +116,7 @@ impl NewTicket {
             created_ms: now_ms,
             held_by: None,
             is_queued: false,
+            wakes_ms: None,
             resume_after: None,
             cuts: 0,
         })

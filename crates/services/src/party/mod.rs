@@ -193,7 +193,8 @@ impl Parties {
     /// Makes another member the leader. Only the leader may.
     pub fn promote(&mut self, party_id: &str, session: Uuid, target: &UserPresence) -> Result<Outcome, PartyError> {
         let party = self.led_by(party_id, session)?;
-        let presence = party.members.iter().find(|member| is_same(member, target)).ok_or(PartyError::NotMember)?.clone();
+        let presence =
+            party.members.iter().find(|member| is_same(member, target)).ok_or(PartyError::NotMember)?.clone();
         party.leader = presence.session_id;
         let mut outcome = Outcome::default();
         outcome.send(party.sessions(), PartyEvent::Leader { party_id: party_id.to_owned(), presence });
@@ -223,13 +224,7 @@ impl Parties {
     }
 
     /// Sends data to the other members.
-    pub fn send_data(
-        &self,
-        party_id: &str,
-        session: Uuid,
-        op_code: i64,
-        data: Vec<u8>,
-    ) -> Result<Outcome, PartyError> {
+    pub fn send_data(&self, party_id: &str, session: Uuid, op_code: i64, data: Vec<u8>) -> Result<Outcome, PartyError> {
         if data.len() > DATA_BYTES_MAX {
             return Err(PartyError::DataTooLong(data.len()));
         }

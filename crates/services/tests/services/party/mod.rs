@@ -43,9 +43,8 @@ fn receivers(delivery: &Delivery<PartyEvent>) -> Vec<u128> {
 
 /// Deliveries as short texts: receivers, and the event with the numbers of its users.
 fn shown(outcome: &Outcome) -> Vec<String> {
-    let users = |presences: &[UserPresence]| {
-        presences.iter().map(|presence| presence.user_id.as_u128()).collect::<Vec<_>>()
-    };
+    let users =
+        |presences: &[UserPresence]| presences.iter().map(|presence| presence.user_id.as_u128()).collect::<Vec<_>>();
     let show = |delivery: &Delivery<PartyEvent>| {
         let event = match &delivery.event {
             PartyEvent::State(state) => {
@@ -54,7 +53,9 @@ fn shown(outcome: &Outcome) -> Vec<String> {
             PartyEvent::Leader { presence, .. } => format!("leader {}", presence.user_id.as_u128()),
             PartyEvent::JoinRequests { presences, .. } => format!("asks {:?}", users(presences)),
             PartyEvent::Closed { .. } => "closed".to_owned(),
-            PartyEvent::Presence { joins, leaves, .. } => format!("joins {:?} leaves {:?}", users(joins), users(leaves)),
+            PartyEvent::Presence { joins, leaves, .. } => {
+                format!("joins {:?} leaves {:?}", users(joins), users(leaves))
+            }
             PartyEvent::Data { presence, op_code, data, .. } => {
                 format!("data {} {op_code} {data:?}", presence.user_id.as_u128())
             }

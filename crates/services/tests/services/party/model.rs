@@ -121,7 +121,11 @@ impl Plain {
             return false;
         }
         self.requests.retain(|request| *request != user);
-        if self.open { self.members.push(user) } else { self.requests.push(user) }
+        if self.open {
+            self.members.push(user)
+        } else {
+            self.requests.push(user)
+        }
         true
     }
 
@@ -169,7 +173,7 @@ impl Seen {
                 PartyEvent::Presence { party_id, joins, leaves } => {
                     let members = self.members.entry(party_id.clone()).or_default();
                     members.extend(joins.iter().map(|presence| presence.user_id));
-                    leaves.iter().for_each(|presence| drop(members.remove(&presence.user_id)));
+                    members.retain(|user| leaves.iter().all(|presence| presence.user_id != *user));
                 }
                 _ => {}
             }

@@ -23,7 +23,8 @@ fn the_creator_is_member_and_leader() {
 fn invalid_parties_are_refused() {
     let mut parties = Parties::new();
     let mut create = |max_size, label: &str| {
-        let new = NewParty { label: label.to_owned(), ..new_party(&format!("{max_size}{}", label.len()), true, max_size) };
+        let new =
+            NewParty { label: label.to_owned(), ..new_party(&format!("{max_size}{}", label.len()), true, max_size) };
         parties.create(new, presence(1), 0).err().map(|error| error.label())
     };
     assert_eq!(create(0, ""), Some("max_size"));
