@@ -28,7 +28,8 @@ impl Parties {
     pub fn add_to_matchmaker(
         &mut self,
         matchmaker: &mut Matchmaker,
-        (party_id, session): (&str, Uuid),
+        party_id: &str,
+        session: Uuid,
         request: TicketRequest,
         now_ms: i64,
     ) -> Result<Outcome, PartyError> {
@@ -54,7 +55,8 @@ impl Parties {
     pub fn remove_from_matchmaker(
         &mut self,
         matchmaker: &mut Matchmaker,
-        (party_id, session): (&str, Uuid),
+        party_id: &str,
+        session: Uuid,
         ticket: Uuid,
     ) -> Result<Outcome, PartyError> {
         self.led_by(party_id, session)?;

@@ -13,8 +13,7 @@ mod event;
 pub mod limits;
 mod list;
 mod matchmaking;
-#[expect(clippy::module_inception, reason = "the module has all parties, this file one of them")]
-mod party;
+mod state;
 
 pub use error::PartyError;
 pub use event::{Outcome, PartyEvent, PartyInfo, PartyState};
@@ -24,8 +23,8 @@ pub use matchmaking::TicketRequest;
 use crate::matchmaker::UserPresence;
 use aether_query::{Document, DocumentIndex};
 use limits::{DATA_BYTES_MAX, LABEL_BYTES_MAX, PARTIES_MAX, PARTIES_PER_SESSION_MAX, SIZE_MAX};
-use party::Party;
 use serde_json::Value;
+use state::Party;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
@@ -42,6 +41,17 @@ pub struct NewParty {
     pub max_size: usize,
     /// Label, a JSON object. Empty stands for `{}`.
     pub label: String,
+}
+
+/// Change of a party.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartyUpdate {
+    /// Label, a JSON object. Empty stands for `{}`.
+    pub label: String,
+    /// True if users join without a request.
+    pub open: bool,
+    /// True if the party is in no list.
+    pub hidden: bool,
 }
 
 /// All parties of a server.
@@ -209,15 +219,10 @@ impl Parties {
     }
 
     /// Changes the label and who may join and see the party. Only the leader may.
-    pub fn update(
-        &mut self,
-        party_id: &str,
-        session: Uuid,
-        (label, open, hidden): (String, bool, bool),
-    ) -> Result<Outcome, PartyError> {
-        let (label, value) = parse_label(label)?;
+    pub fn update(&mut self, party_id: &str, session: Uuid, update: PartyUpdate) -> Result<Outcome, PartyError> {
+        let (label, value) = parse_label(update.label)?;
         let party = self.led_by(party_id, session)?;
-        party.info = PartyInfo { label, open, hidden, ..party.info.clone() };
+        party.info = PartyInfo { label, open: update.open, hidden: update.hidden, ..party.info.clone() };
         party.label = value;
         self.index_party(party_id);
         Ok(Outcome::default())

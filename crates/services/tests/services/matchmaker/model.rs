@@ -241,3 +241,45 @@ proptest! {
         prop_assert_eq!(world.history, again.history, "the same calls give the same matches");
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Many tickets, and little work per interval: searches stop and continue, and in the end no pair is left.
+    #[test]
+    fn no_pair_of_many_tickets_is_left_even_if_work_is_scarce(
+        skills in prop::collection::vec((0..400i32, 0..3usize), 150..250),
+        work_max in prop::sample::select(&[400u64, 3_000, 1_000_000][..]),
+    ) {
+        let mut matchmaker = Matchmaker::new(Settings { work_max, ..Settings::default() });
+        let mut known = BTreeMap::new();
+        for (number, (skill, query)) in skills.iter().enumerate() {
+            let query = match query {
+                0 => format!("+properties.skill:>={} +properties.skill:<={}", skill - 2, skill + 2),
+                1 => format!("-properties.skill:>{} -properties.skill:<{}", skill + 3, skill - 3),
+                _ => "properties.skill:>200 properties.skill:<150^2".to_owned(),
+            };
+            let mut properties = numbers(&[("skill", f64::from(*skill))]);
+            properties.strings.insert("mode".to_owned(), "duel".to_owned());
+            let new = NewTicket { query, properties, ..ticket(&[number as u128 + 1]) };
+            matchmaker.add(new.clone(), 0).unwrap();
+            known.insert(new.id, Known { new, created_ms: 0 });
+        }
+        let mut now_ms = 0;
+        // Until every ticket has searched with its minimum count, too.
+        while matchmaker.next_run_ms().is_some() {
+            for pair in run_and_accept(&mut matchmaker, now_ms) {
+                let pair: Vec<Known> = pair.iter().map(|id| known.remove(&Uuid::from_u128(*id)).unwrap()).collect();
+                prop_assert!(is_valid(&pair.iter().collect::<Vec<_>>(), true, now_ms));
+            }
+            now_ms += 1_000;
+            prop_assert!(now_ms < 3_000_000, "searches come to an end");
+        }
+        let left: Vec<&Known> = known.values().collect();
+        for (index, one) in left.iter().enumerate() {
+            for other in &left[index + 1..] {
+                prop_assert!(!is_valid(&[one, other], true, now_ms), "{:?} and {:?}", one.new, other.new);
+            }
+        }
+    }
+}

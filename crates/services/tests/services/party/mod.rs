@@ -4,7 +4,7 @@ mod model;
 mod rules;
 
 use aether_services::matchmaker::{Delivery, UserPresence};
-use aether_services::party::{NewParty, Outcome, Parties, PartyEvent};
+use aether_services::party::{NewParty, Outcome, Parties, PartyEvent, PartyUpdate};
 use uuid::Uuid;
 
 /// Presence of the user and session with a number.
@@ -22,6 +22,10 @@ fn session(number: u128) -> Uuid {
 
 fn new_party(party_id: &str, open: bool, max_size: usize) -> NewParty {
     NewParty { party_id: party_id.to_owned(), open, max_size, ..NewParty::default() }
+}
+
+fn update(label: String, open: bool, hidden: bool) -> PartyUpdate {
+    PartyUpdate { label, open, hidden }
 }
 
 /// Party `p` of the first player with these members.

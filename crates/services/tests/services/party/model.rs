@@ -149,7 +149,9 @@ fn apply(parties: &mut Parties, call: &Call) -> Result<Outcome, PartyError> {
         Call::Accept(party, user, target) => parties.accept(PARTIES[party], session(user), &presence(target)),
         Call::Remove(party, user, target) => parties.remove(PARTIES[party], session(user), &presence(target)),
         Call::Promote(party, user, target) => parties.promote(PARTIES[party], session(user), &presence(target)),
-        Call::Update(party, user, open) => parties.update(PARTIES[party], session(user), (String::new(), open, false)),
+        Call::Update(party, user, open) => {
+            parties.update(PARTIES[party], session(user), update(String::new(), open, false))
+        }
         Call::Close(party, user) => parties.close(PARTIES[party], session(user)),
         Call::EndSession(user) => Ok(parties.end_session(session(user))),
     }

@@ -158,7 +158,7 @@ fn parties_are_listed_by_query_and_page() {
     assert_eq!(ids(&parties, PartyFilter { open: Some(false), ..query("") }).0, ["p3"]);
     parties.join("p2", presence(9)).unwrap();
     assert_eq!(ids(&parties, query("+size:>=2")).0, ["p2"]);
-    parties.update("p2", session(2), (String::new(), true, true)).unwrap();
+    parties.update("p2", session(2), update(String::new(), true, true)).unwrap();
     assert_eq!(ids(&parties, query("+size:>=2")).0, [""; 0], "hidden");
 
     let first = PartyFilter { limit: Some(2), ..query("") };
@@ -178,11 +178,11 @@ fn parties_are_listed_by_query_and_page() {
 #[test]
 fn an_update_changes_who_may_join() {
     let mut parties = party_of(&[1, 2]);
-    assert_eq!(parties.update("p", session(2), (String::new(), false, false)), Err(PartyError::NotLeader));
-    parties.update("p", session(1), (r#"{"a":1}"#.to_owned(), false, false)).unwrap();
+    assert_eq!(parties.update("p", session(2), update(String::new(), false, false)), Err(PartyError::NotLeader));
+    parties.update("p", session(1), update(r#"{"a":1}"#.to_owned(), false, false)).unwrap();
     assert_eq!(shown(&parties.join("p", presence(3)).unwrap()), ["[1] asks [3]"]);
     assert_eq!(parties.list(&PartyFilter::default()).unwrap().parties[0].label, r#"{"a":1}"#);
-    parties.update("p", session(1), (String::new(), true, false)).unwrap();
+    parties.update("p", session(1), update(String::new(), true, false)).unwrap();
     assert_eq!(shown(&parties.join("p", presence(3)).unwrap())[0], "[3] state [1, 2, 3] led by 1");
     let empty = PartyEvent::JoinRequests { party_id: "p".to_owned(), presences: Vec::new() };
     assert_eq!(parties.join_requests("p", session(1)).unwrap().reply, Some(empty));
@@ -199,9 +199,9 @@ fn a_party_matches_with_one_ticket_until_its_members_change() {
         count_multiple: 1,
         ..TicketRequest::default()
     };
-    let refused = parties.add_to_matchmaker(&mut matchmaker, ("p", session(2)), request(7), 0);
+    let refused = parties.add_to_matchmaker(&mut matchmaker, "p", session(2), request(7), 0);
     assert_eq!(refused, Err(PartyError::NotLeader));
-    let outcome = parties.add_to_matchmaker(&mut matchmaker, ("p", session(1)), request(7), 0).unwrap();
+    let outcome = parties.add_to_matchmaker(&mut matchmaker, "p", session(1), request(7), 0).unwrap();
     assert_eq!(shown(&outcome), ["[2] ticket 7"]);
     assert!(matches!(outcome.reply, Some(PartyEvent::MatchmakerTicket { .. })));
     matchmaker.run(0);
@@ -210,16 +210,16 @@ fn a_party_matches_with_one_ticket_until_its_members_change() {
     assert_eq!(matchmaker.resolve(candidate.id, Decision::Accept(target), 0).unwrap().len(), 2);
 
     let larger = TicketRequest { max_count: 4, ..request(8) };
-    parties.add_to_matchmaker(&mut matchmaker, ("p", session(1)), larger.clone(), 0).unwrap();
+    parties.add_to_matchmaker(&mut matchmaker, "p", session(1), larger.clone(), 0).unwrap();
     let outcome = parties.join("p", presence(3)).unwrap();
     outcome.changed.iter().for_each(|party_id| matchmaker.remove_party(party_id));
     assert_eq!(matchmaker.stats().tickets, 0);
-    parties.add_to_matchmaker(&mut matchmaker, ("p", session(1)), larger, 0).unwrap();
-    let refused = parties.remove_from_matchmaker(&mut matchmaker, ("p", session(2)), Uuid::from_u128(8));
+    parties.add_to_matchmaker(&mut matchmaker, "p", session(1), larger, 0).unwrap();
+    let refused = parties.remove_from_matchmaker(&mut matchmaker, "p", session(2), Uuid::from_u128(8));
     assert_eq!(refused, Err(PartyError::NotLeader));
-    parties.remove_from_matchmaker(&mut matchmaker, ("p", session(1)), Uuid::from_u128(8)).unwrap();
-    let gone = parties.remove_from_matchmaker(&mut matchmaker, ("p", session(1)), Uuid::from_u128(8)).unwrap_err();
+    parties.remove_from_matchmaker(&mut matchmaker, "p", session(1), Uuid::from_u128(8)).unwrap();
+    let gone = parties.remove_from_matchmaker(&mut matchmaker, "p", session(1), Uuid::from_u128(8)).unwrap_err();
     assert_eq!(ServiceError::from(gone).code, GrpcCode::NotFound);
-    let small = parties.add_to_matchmaker(&mut matchmaker, ("p", session(1)), request(9), 0).unwrap_err();
+    let small = parties.add_to_matchmaker(&mut matchmaker, "p", session(1), request(9), 0).unwrap_err();
     assert_eq!(small.label(), "party_too_large");
 }
