@@ -278,7 +278,7 @@ proptest! {
         let left: Vec<&Known> = known.values().collect();
         for (index, one) in left.iter().enumerate() {
             for other in &left[index + 1..] {
-                prop_assert!(!is_valid(&[one, other], true, now_ms), "{:?} and {:?}", one.new, other.new);
+                prop_assert!(!is_valid(&[*one, *other], true, now_ms), "{:?} and {:?}", one.new, other.new);
             }
         }
     }
