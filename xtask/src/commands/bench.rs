@@ -92,6 +92,7 @@ const BENCHES: &[Bench] = &[
     counting(bench("rooms", "aether-engine", "rooms")),
     bench("rank", "aether-ranks", "rank"),
     bench("query", "aether-query", "query"),
+    bench("matchmaker", "aether-services", "matchmaker"),
     bench("store", "aether-store", "store"),
     network("relay"),
     network("crowd"),
