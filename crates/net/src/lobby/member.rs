@@ -4,7 +4,7 @@ use crate::connection::{ConnectionEnd, OutgoingMessages};
 use crate::protocol::room::{JsonTranslator, RoomOutputWriter};
 use crate::relay::RelayMember;
 use crate::transport::Transport;
-use aether_engine::{ConnectionEndpoint, Rejection, RoomHandle};
+use aether_engine::{ConnectionEndpoint, Rejection, RoomHandle, RoomStats};
 use aether_wire::{
     Ack, ClientMessage, CloseReason, Closing, CommandError, CommandSeq, Encoding, ErrorCode, GameBody, GameMessage,
     Permissions, PlayerId, SchemaHash, ServerMessage, Tick, Vector2, Welcome, WorldParameters,
@@ -72,11 +72,11 @@ impl RoomMember {
         matches!(self, RoomMember::Relay(_))
     }
 
-    /// Last tick of the room; zero for a relay.
-    pub(crate) fn tick(&self) -> Tick {
+    /// Stats of the room; all zero for a relay.
+    pub(crate) fn stats(&self) -> RoomStats {
         match self {
-            RoomMember::Room { room, .. } => room.stats().tick,
-            RoomMember::Relay(_) => Tick::ZERO,
+            RoomMember::Room { room, .. } => room.stats(),
+            RoomMember::Relay(_) => RoomStats::default(),
         }
     }
 
