@@ -103,8 +103,9 @@ impl<G: Game> RoomBuilder<G> {
     }
 
     /// Builds the room. The first tick is not run yet.
-    pub fn build(self) -> Result<Room<G>, BuildError> {
+    pub fn build(mut self) -> Result<Room<G>, BuildError> {
         self.settings.validate().map_err(BuildError::Settings)?;
+        self.settings.movement.bounds = self.settings.bounds;
         let RoomSettings { entities_max, rewind_ticks, bounds, .. } = self.settings;
         let schema_builder = self.game.schema_builder();
         let BuiltSchema { world, events, schema } =

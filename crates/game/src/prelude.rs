@@ -20,7 +20,7 @@ pub use aether_engine::{
 #[cfg(feature = "game")]
 pub use aether_replication::{DeliveryOrder, SendSettings, UpdateRing};
 #[cfg(feature = "game")]
-pub use aether_space::{InterestSettings, WorldBounds};
+pub use aether_space::{IndexKind, InterestSettings, WorldBounds};
 #[cfg(feature = "game")]
 pub use aether_wire::{CloseReason, CommandSeq, ErrorCode, GameBody, RequestId};
 #[cfg(feature = "game")]
