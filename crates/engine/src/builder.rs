@@ -1,6 +1,7 @@
 //! [`RoomBuilder`].
 
 use crate::durable::{CheckpointTimer, RestoreData, RoomOutput};
+use crate::encode_pool::EncodePool;
 use crate::game::{Game, Rejection};
 use crate::handle::Mailbox;
 use crate::observer::RoomCounts;
@@ -14,7 +15,6 @@ use crate::stages::{Extraction, Sending};
 use crate::stats::SharedStats;
 use aether_bits::Random;
 use aether_wire::PlayerId;
-use rayon::ThreadPool;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct RoomBuilder<G> {
     game: G,
     settings: RoomSettings,
     seed: u64,
-    pool: Option<Arc<ThreadPool>>,
+    pool: Option<EncodePool>,
     restore: Option<RestoreData>,
     checkpoint_ticks: Option<u32>,
     record_as: Option<String>,
@@ -55,7 +55,7 @@ impl<G: Game> RoomBuilder<G> {
 
     /// Sets the threads that share the encoding of a large room.
     #[must_use]
-    pub fn pool(mut self, pool: Arc<ThreadPool>) -> Self {
+    pub fn pool(mut self, pool: EncodePool) -> Self {
         self.pool = Some(pool);
         self
     }

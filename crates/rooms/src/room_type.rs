@@ -46,6 +46,8 @@ pub(crate) struct RoomStart {
     pub seed: u64,
     pub label: String,
     pub recording_sink: Option<RecordingSink>,
+    /// Threads that share the encoding, if the room is large.
+    pub encode_pool: Option<EncodePool>,
     /// Interval between two checkpoints of a durable room.
     pub checkpoint_interval: Option<Duration>,
     /// Stored state of a room that is rebuilt.
@@ -102,6 +104,9 @@ impl<G: Game, F: Fn() -> G + Send + Sync> GameFactory for F {
         let mut builder = Room::builder(self(), settings.clone()).seed(start.seed).label(start.label);
         if let Some(sink) = start.recording_sink {
             builder = builder.record(name).recording_sink(sink);
+        }
+        if let Some(pool) = start.encode_pool {
+            builder = builder.pool(pool);
         }
         if let Some(interval) = start.checkpoint_interval {
             builder = builder.checkpoint_every((interval.as_secs_f32() * settings.tick_hz as f32).round() as u32);

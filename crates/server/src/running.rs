@@ -11,7 +11,7 @@ use crate::server::Server;
 use crate::tokens::Tokens;
 use aether_api::listener::{self, ListenerSettings};
 use aether_api::{AllowedOrigins, Pages, PublicApi, TrustedProxies};
-use aether_engine::Scheduler;
+use aether_engine::{EncodePool, Scheduler};
 use aether_limits::RateLimit;
 use aether_metrics::Registry;
 use aether_net::certificate::{CertificateError, Certificates};
@@ -156,7 +156,9 @@ impl RunningServer {
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         data::recover_rooms(&services, &node).await;
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
-        let rooms = RoomHost::new(scheduler(&config), host_settings(&config, node, recordings), requests);
+        let encode_pool = encode_pool(&config, &registry)?;
+        let host = RoomHostSettings { encode_pool, ..host_settings(&config, node, recordings) };
+        let rooms = RoomHost::new(scheduler(&config), host, requests);
         services.host_matches(Arc::downgrade(&rooms) as _);
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = LobbySettings {
@@ -517,9 +519,30 @@ fn connection_settings(config: &Config) -> ConnectionSettings {
 
 /// Starts the tick threads.
 fn scheduler(config: &Config) -> Scheduler {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let waking = WakeTask::start() as _;
-    Scheduler::with_waking(config.tick_threads(cores), Arc::new(UptimeClock::start()), &waking)
+    Scheduler::with_waking(config.tick_threads(cores()), Arc::new(UptimeClock::start()), &waking)
+}
+
+/// Starts the threads that share the encoding of large rooms. None if there would be one thread: the tick thread does
+/// that without a pool.
+fn encode_pool(config: &Config, registry: &Registry) -> Result<Option<EncodePool>, StartError> {
+    let threads = config.encode_threads(cores());
+    let help = "Threads that share the encoding of a large room; with 1, its tick thread encodes alone.";
+    registry.gauge("aether_encode_threads", help, &[]).set(threads as f64);
+    if threads == 1 {
+        return Ok(None);
+    }
+    let pool = aether_engine::encode_pool(threads).map_err(|error| {
+        let sentence = format!("rooms.encode_threads: cannot start {threads} threads: {error}. Set a lower number.");
+        StartError::Config(sentence)
+    })?;
+    info!(threads, "encoding threads started");
+    Ok(Some(pool))
+}
+
+/// Returns the number of cores.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) -> RoomHostSettings {
@@ -537,6 +560,7 @@ fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) 
         },
         recordings,
         durable: durable_settings(config),
+        encode_pool: None,
     }
 }
 

@@ -120,6 +120,7 @@ impl SendStage<'_> {
         match self.pool {
             Some(pool) if is_served >= self.settings.parallel_clients_min => {
                 sending.serve_in_parallel(&context, players.as_mut_slice(), pool);
+                counts.snapshots_parallel += is_served as u64;
             }
             _ => sending.serve(&context, players.as_mut_slice()),
         }

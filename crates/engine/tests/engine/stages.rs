@@ -206,8 +206,7 @@ fn several_threads_encode_the_same_bytes_as_one() {
         let settings = RoomSettings { parallel_clients_min: 1, ..settings() };
         let mut builder = aether_engine::Room::builder(crate::support::Yard::default(), settings).seed(3);
         if let Some(threads) = pool {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            builder = builder.pool(std::sync::Arc::new(pool));
+            builder = builder.pool(aether_engine::encode_pool(threads).unwrap());
         }
         let mut room = builder.build().unwrap();
         let endpoints: Vec<_> =
@@ -217,7 +216,9 @@ fn several_threads_encode_the_same_bytes_as_one() {
             room.tick(&mut aether_engine::NoObserver);
             packets.extend(endpoints.iter().flat_map(|endpoint| std::iter::from_fn(|| endpoint.next_state())));
         }
-        (packets, *room.totals())
+        let totals = *room.totals();
+        assert_eq!(totals.snapshots_parallel, if pool.is_some() { totals.snapshots } else { 0 });
+        (packets, aether_engine::RoomCounts { snapshots_parallel: 0, ..totals })
     };
     let one = bytes(None);
     assert!(!one.0.is_empty());
