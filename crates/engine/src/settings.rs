@@ -45,6 +45,9 @@ pub struct RoomSettings {
     /// True for private rooms: they are absent from lists, every join by type creates a new one, and others join by id or
     /// code. Default false: a room is private if the client that creates it asks for that.
     pub private: bool,
+    /// Names of the message encodings that clients may use: `protobuf`, `json`, or one that the program registers. A client
+    /// with another one is rejected. Default empty: every encoding.
+    pub encodings: Vec<String>,
     /// Maximum number of players of one network: of an IPv4 address or an IPv6 network of 64 bits. Default 0: no limit.
     pub network_players_max: usize,
     /// Number of clients from which several threads encode state, if the room has a thread pool. Default 64.
@@ -83,6 +86,7 @@ impl Default for RoomSettings {
             resume_ticks: 0,
             durable: false,
             private: false,
+            encodings: Vec::new(),
             network_players_max: 0,
             parallel_clients_min: 64,
         }

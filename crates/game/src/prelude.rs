@@ -29,6 +29,9 @@ pub use aether_world::{FoundEntity, SpatialQuery, SpawnError, Visibility, World}
 #[cfg(feature = "server")]
 pub use aether_server::{PageAsset, Pages, RelaySettings, RunningServer, Server};
 
+#[cfg(feature = "server")]
+pub use aether_wire::{ClientMessage, DecodeError, EncodeError, MessageEncoding, ServerMessage};
+
 #[cfg(feature = "client")]
 pub use aether_client::{
     Angle, Client, ClientEvent, ClientGame, ClientPhase, ClientSchemaBuilder, ClientSettings, ClientStats, EndReason,

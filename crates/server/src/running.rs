@@ -23,7 +23,7 @@ use aether_rooms::{
 };
 use aether_services::Services;
 use aether_store::StoreError;
-use aether_wire::RoomSelector;
+use aether_wire::{Encodings, RoomSelector};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -172,7 +172,8 @@ impl RunningServer {
             Gateway::new(Arc::clone(&lobby) as _, connection_settings(&config), ConnectionMetrics::new(&registry));
         let (http_listener, http) = listen(config.http.address, "http.address").await?;
         let (admin_listener, admin) = listen(config.http.admin_address, "http.admin_address").await?;
-        let transport = open_webtransport(&config, http, &registry)?;
+        let encodings = std::mem::take(&mut server.encodings);
+        let transport = open_webtransport(&config, http, &encodings, &registry)?;
         let web = transport.as_ref().map(|open| (open.certificates.clone(), open.address));
         let admin_key = AdminKey::open(&config).map_err(StartError::Config)?;
         let parts = ServerBackendParts {
@@ -202,7 +203,8 @@ impl RunningServer {
             stopping: Arc::default(),
             remove_ended_thread: None,
         };
-        running.serve_http(&config, &lobby, (name, pages), http_listener, admin_listener)?;
+        let program = (name, pages, Arc::new(encodings));
+        running.serve_http(&config, &lobby, program, http_listener, admin_listener)?;
         if let Some(OpenWebTransport { server, certificates, .. }) = transport {
             running.serve_webtransport(server);
             running.reload_certificates(certificates);
@@ -219,7 +221,7 @@ impl RunningServer {
         &mut self,
         config: &Config,
         lobby: &RoomLobby,
-        (name, pages): (&'static str, Pages),
+        (name, pages, encodings): (&'static str, Pages, Arc<Encodings>),
         http: TcpListener,
         admin: TcpListener,
     ) -> Result<(), StartError> {
@@ -245,6 +247,7 @@ impl RunningServer {
             client_api,
             proxies,
             origins: Arc::clone(&self.origins),
+            encodings,
             compression: config.connections.compression,
             request_time_max: Duration::from_secs(config.http.request_seconds.into()),
             web_transport_port: self.webtransport.map(|address| address.port()),
@@ -451,6 +454,7 @@ struct OpenWebTransport {
 fn open_webtransport(
     config: &Config,
     http: SocketAddr,
+    encodings: &Encodings,
     registry: &Registry,
 ) -> Result<Option<OpenWebTransport>, StartError> {
     if !config.webtransport.enabled {
@@ -466,6 +470,7 @@ fn open_webtransport(
     let settings = WebTransportSettings {
         handshake: Duration::from_secs(config.connections.handshake_seconds.into()),
         idle: Duration::from_secs(config.connections.idle_seconds.into()),
+        encodings: encodings.clone(),
         ..WebTransportSettings::default()
     };
     let failed = |error: String| StartError::WebTransport(wanted, error);

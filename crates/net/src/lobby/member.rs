@@ -88,10 +88,10 @@ impl RoomMember {
         }
     }
 
-    /// Returns a translator for a JSON client of a game room.
+    /// Returns a translator for a client of a game room whose encoding has values by name.
     pub(crate) fn json_translator(&self, encoding: Encoding) -> Option<Box<JsonTranslator>> {
-        match (self, encoding) {
-            (RoomMember::Room { room, .. }, Encoding::Json) => {
+        match self {
+            RoomMember::Room { room, .. } if encoding.has_named_values() => {
                 Some(Box::new(JsonTranslator::new(room.schema(), room.settings().seconds_per_tick())))
             }
             _ => None,

@@ -2,8 +2,9 @@
 
 use super::declare::Section as _;
 use super::declare::section;
-use super::{Config, ConfigProblem, normalized};
-use aether_engine::RoomSettings;
+use super::{Config, ConfigProblem, SettingSource, normalized};
+use aether_engine::{IndexKind, RoomSettings, UpdateRing, WorldBounds};
+use aether_wire::Encodings;
 
 section! {
     /// Overrides of the settings of one room type. A setting that is not set is as the game declares it.
@@ -58,6 +59,9 @@ section! {
         /// Makes rooms private: they are absent from `/api/rooms`, every join by type creates a new one, and others join by id
         /// or code.
         private: Option<bool> = None;
+        /// Message encodings that clients may use: `protobuf`, `json`, or one that the program registers. A client with another
+        /// one is rejected. An empty list means every encoding.
+        encodings: Option<Vec<String>> = None;
         /// Maximum number of players of one network (an IPv4 address, or an IPv6 network of 64 bits) in one room; 0 means no
         /// limit. Players behind one router share a network.
         network_players_max: Option<usize> = None, within 0..=100_000;
@@ -126,6 +130,22 @@ impl Config {
         unknown.map(|name| self.unknown_room_type(name, known)).collect()
     }
 
+    /// Returns a problem for each unknown encoding of a room type.
+    #[must_use]
+    pub fn unknown_encodings(&self, known: &Encodings) -> Vec<ConfigProblem> {
+        let listed = self.room.iter().flat_map(|(room_type, overrides)| {
+            overrides.encodings.iter().flatten().map(move |encoding| (room_type, encoding))
+        });
+        let unknown = listed.filter(|(_, encoding)| known.named(encoding).is_none());
+        let problem = |(room_type, encoding): (&String, &String)| {
+            let known = known.names().collect::<Vec<_>>().join(", ");
+            let sentence =
+                format!("room.{room_type}.encodings: unknown encoding {encoding:?}; this server has {known}.");
+            ConfigProblem::new(self.source_of_mentioned(room_type, "encodings"), sentence)
+        };
+        unknown.map(problem).collect()
+    }
+
     fn unknown_room_type(&self, name: &str, known: &[&str]) -> ConfigProblem {
         let source = self.section_source(&format!("room.{name}"));
         ConfigProblem::new(source, format!("Unknown room type {name}; this server has {}.", known.join(", ")))
@@ -145,6 +165,9 @@ impl RoomOverrides {
         settings.catch_up_max = self.catch_up_max.unwrap_or(settings.catch_up_max);
         settings.durable = self.durable.unwrap_or(settings.durable);
         settings.private = self.private.unwrap_or(settings.private);
+        if let Some(encodings) = &self.encodings {
+            settings.encodings.clone_from(encodings);
+        }
         settings.network_players_max = self.network_players_max.unwrap_or(settings.network_players_max);
         if let Some(seconds) = self.resume_seconds {
             settings.resume_ticks = seconds.saturating_mul(settings.tick_hz);
