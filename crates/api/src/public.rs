@@ -10,6 +10,7 @@ use crate::{cors, page, realtime, site};
 use aether_metrics::Registry;
 use aether_net::Gateway;
 use aether_services::Caller;
+use aether_wire::Encodings;
 use aether_wire::ServerInfo;
 use axum::body::HttpBody as _;
 use axum::extract::{Extension, MatchedPath, Query, Request, State};
@@ -108,6 +109,8 @@ pub struct PublicApi {
     pub proxies: Arc<TrustedProxies>,
     /// Origins whose pages may connect.
     pub origins: Arc<AllowedOrigins>,
+    /// Encodings of realtime connections.
+    pub encodings: Arc<Encodings>,
     /// True if WebSockets may be compressed.
     pub compression: bool,
     /// UDP port of WebTransport, if it is enabled; pages may connect to it.

@@ -48,17 +48,14 @@ fn start_upgrade(
     room: Option<RoomSelector>,
     mut request: Request,
 ) -> Result<Response, ApiError> {
-    let upgrade = match Upgrade::from_request(request.method(), request.headers(), &Encoding::SUBPROTOCOLS) {
+    let upgrade = match Upgrade::from_request(request.method(), request.headers(), api.encodings.subprotocols()) {
         Ok(upgrade) => upgrade,
         Err(error) => return Ok(handshake_error(error)),
     };
     api.origins.check_request(request.headers())?;
-    let Some(encoding) = upgrade.subprotocol.and_then(Encoding::of_subprotocol) else {
-        let sentence = format!(
-            "Name a subprotocol in Sec-WebSocket-Protocol: {} or {}.",
-            Encoding::Protobuf.subprotocol(),
-            Encoding::Json.subprotocol()
-        );
+    let Some(encoding) = upgrade.subprotocol.and_then(|name| api.encodings.of_subprotocol(name)) else {
+        let known = api.encodings.subprotocols().join(" or ");
+        let sentence = format!("Name a subprotocol in Sec-WebSocket-Protocol: {known}.");
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "no_subprotocol", sentence));
     };
     let peer = api.peer(address, request.headers());

@@ -51,10 +51,7 @@ impl Connection {
     /// The next message. It may be dropped and called again without losing anything.
     pub async fn next_message(&mut self) -> Result<ServerMessage, ConnectionError> {
         let frame = self.next_frame().await?;
-        Ok(match self.encoding {
-            Encoding::Protobuf => ServerMessage::decode(&frame)?,
-            Encoding::Json => ServerMessage::decode_json(&frame)?,
-        })
+        Ok(self.encoding.decode_server(&frame)?)
     }
 
     /// Waits for the next message and returns its bytes.
@@ -108,10 +105,7 @@ impl Connection {
     pub fn queue(&mut self, message: &ClientMessage) -> Result<(), ConnectionError> {
         let mut frame = std::mem::take(&mut self.scratch);
         frame.clear();
-        match self.encoding {
-            Encoding::Protobuf => message.encode(&mut frame)?,
-            Encoding::Json => message.encode_json(&mut frame)?,
-        }
+        self.encoding.encode_client(message, &mut frame)?;
         let result = self.queue_frame(DeliveryPath::of(message), &frame);
         self.scratch = frame;
         result

@@ -46,7 +46,7 @@ impl WebSocketTransport {
         stream.flush().await?;
         let mut early = Vec::new();
         let response = loop {
-            if let Some(response) = parse_response(&early, &key, &Encoding::SUBPROTOCOLS)? {
+            if let Some(response) = parse_response(&early, &key, &[encoding.subprotocol()])? {
                 break response;
             }
             if stream.read_buf(&mut early).await? == 0 {
@@ -58,10 +58,7 @@ impl WebSocketTransport {
         }
         let early = early.split_off(response.consumed);
         let decoder = Decoder::new(Role::Client, JSON_SERVER_MESSAGE_BYTES_MAX);
-        let opcode = match encoding {
-            Encoding::Protobuf => Opcode::Binary,
-            Encoding::Json => Opcode::Text,
-        };
+        let opcode = if encoding.is_text() { Opcode::Text } else { Opcode::Binary };
         Ok(Self { stream, decoder, opcode, out: Vec::new(), random, early })
     }
 

@@ -131,8 +131,9 @@ pub(crate) struct WebTransportTransport {
 impl WebTransportTransport {
     pub(crate) async fn open(target: &WebTransportTarget, encoding: Encoding) -> Result<Self, ConnectionError> {
         let mut url = target.url.clone();
-        if encoding == Encoding::Json {
-            url.push_str("?encoding=json");
+        if encoding != Encoding::Protobuf {
+            url.push_str("?encoding=");
+            url.push_str(encoding.name());
         }
         let connection = target.endpoint.connect(url).await.map_err(failed)?;
         let (send, receive) = connection.open_bi().await?.await.map_err(failed)?;

@@ -81,6 +81,21 @@ impl SnapshotArrivals {
         self.origin_seconds = earliest(self.recent.iter());
     }
 
+    /// Sets the rate of ticks, when the room slows its time or returns to normal. Earlier arrivals do not fit the new
+    /// rate; the estimate starts again from the newest.
+    pub fn set_ticks_per_second(&mut self, ticks_per_second: f64) {
+        let before = std::mem::replace(&mut self.ticks_per_second, ticks_per_second);
+        if let (Some(newest), Some(last)) = (self.newest, self.recent.back()) {
+            let tick = f64::from(newest.0);
+            let arrived = last.origin_seconds + tick / before;
+            let at = |tick: f64| arrived - tick / ticks_per_second;
+            let arrival = Arrival { origin_seconds: at(tick), needed_seconds: at(tick - self.ticks_per_snapshot) };
+            self.recent.clear();
+            self.recent.push_back(arrival);
+            self.origin_seconds = arrival.origin_seconds;
+        }
+    }
+
     /// Newest tick that has arrived.
     #[must_use]
     pub fn newest(&self) -> Option<Tick> {

@@ -476,10 +476,7 @@ impl<G: ClientGame> Client<G> {
                 room.own_entity.release();
                 self.push_event(ClientEvent::Cleared(cleared.tick));
             }
-            ServerMessage::Pong(pong) => {
-                // A pong without a pending ping may be a duplicate.
-                let _ = room.timing.round_trip.handle_pong(&pong, now);
-            }
+            ServerMessage::Pong(pong) => room.timing.handle_pong(&pong, now),
             ServerMessage::Schema(bytes) => match room.handle_schema(&mut self.game, &bytes) {
                 Ok(waiting) => waiting.iter().for_each(|packet| self.handle_state_packet(packet, now)),
                 Err(reason) => self.end(reason),

@@ -36,6 +36,12 @@ impl TickClock {
         TickClock { ticks_per_second, slew, started_at: now, start_tick, has_started: false, last: start_tick }
     }
 
+    /// Sets the rate of ticks, when the room slows its time or returns to normal.
+    pub fn set_ticks_per_second(&mut self, ticks_per_second: f64) {
+        self.ticks_per_second = ticks_per_second;
+        self.slew.set_ticks_per_second(ticks_per_second);
+    }
+
     /// Advances to `now` and returns the number of ticks that are due.
     pub fn advance(&mut self, now: Duration, arrivals: &SnapshotArrivals, round_trip: &RoundTrip) -> u32 {
         let since_start = now.saturating_sub(self.started_at);

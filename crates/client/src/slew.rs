@@ -30,6 +30,11 @@ impl Slew {
         Slew { bounds, ticks_per_second, position: 0.0, at: None }
     }
 
+    /// Sets the rate. The position stays.
+    pub fn set_ticks_per_second(&mut self, ticks_per_second: f64) {
+        self.ticks_per_second = ticks_per_second;
+    }
+
     /// Current tick with its fraction.
     #[must_use]
     pub fn position(&self) -> f64 {

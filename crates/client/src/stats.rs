@@ -16,6 +16,10 @@ pub struct ClientStats {
     pub delay: Duration,
     /// Ticks by which the client is ahead of the arriving state.
     pub lead_ticks: f64,
+    /// Speed of the room's time, which the client follows: 1 is normal. An overloaded room slows down.
+    pub time_rate: f32,
+    /// Rung of the room's overload ladder, from the last pong; 0 is no overload.
+    pub overload_rung: u32,
     /// Number of corrections of the own entity.
     pub corrections: u64,
     /// Distance of the last correction.

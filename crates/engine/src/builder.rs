@@ -1,6 +1,7 @@
 //! [`RoomBuilder`].
 
 use crate::durable::{CheckpointTimer, RestoreData, RoomOutput};
+use crate::encode_pool::EncodePool;
 use crate::game::{Game, Rejection};
 use crate::handle::Mailbox;
 use crate::observer::RoomCounts;
@@ -14,7 +15,6 @@ use crate::stages::{Extraction, Sending};
 use crate::stats::SharedStats;
 use aether_bits::Random;
 use aether_wire::PlayerId;
-use rayon::ThreadPool;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct RoomBuilder<G> {
     game: G,
     settings: RoomSettings,
     seed: u64,
-    pool: Option<Arc<ThreadPool>>,
+    pool: Option<EncodePool>,
     restore: Option<RestoreData>,
     checkpoint_ticks: Option<u32>,
     record_as: Option<String>,
@@ -55,7 +55,7 @@ impl<G: Game> RoomBuilder<G> {
 
     /// Sets the threads that share the encoding of a large room.
     #[must_use]
-    pub fn pool(mut self, pool: Arc<ThreadPool>) -> Self {
+    pub fn pool(mut self, pool: EncodePool) -> Self {
         self.pool = Some(pool);
         self
     }
@@ -103,8 +103,9 @@ impl<G: Game> RoomBuilder<G> {
     }
 
     /// Builds the room. The first tick is not run yet.
-    pub fn build(self) -> Result<Room<G>, BuildError> {
+    pub fn build(mut self) -> Result<Room<G>, BuildError> {
         self.settings.validate().map_err(BuildError::Settings)?;
+        self.settings.movement.bounds = self.settings.bounds;
         let RoomSettings { entities_max, rewind_ticks, bounds, .. } = self.settings;
         let schema_builder = self.game.schema_builder();
         let BuiltSchema { world, events, schema } =

@@ -159,6 +159,8 @@ counts! {
     too_slow,
     /// Snapshots built.
     snapshots,
+    /// Snapshots built by several threads.
+    snapshots_parallel,
     /// Snapshots skipped because the client had not taken the last one.
     snapshots_skipped,
     /// Deltas encoded. Each is shared by many clients.

@@ -72,10 +72,16 @@ impl OverloadLadder {
     /// Returns the speed of time; 1 is normal.
     #[must_use]
     pub fn time_rate(&self) -> f32 {
+        (100 - self.slowdown_percent()) as f32 / 100.0
+    }
+
+    /// Returns by how much time is slowed, in percent; 0 is normal.
+    #[must_use]
+    pub fn slowdown_percent(&self) -> u32 {
         match self.rung {
-            0..=4 => 1.0,
-            5 => 0.75,
-            _ => 0.5,
+            0..=4 => 0,
+            5 => 25,
+            _ => 50,
         }
     }
 }

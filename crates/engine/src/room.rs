@@ -4,6 +4,7 @@ use crate::builder::RoomBuilder;
 use crate::connection::RoomEndpoint;
 use crate::context::Context;
 use crate::durable::{CheckpointTimer, JournalEntries, RoomCheckpoint, RoomOutput};
+use crate::encode_pool::EncodePool;
 use crate::game::Game;
 use crate::handle::{Mailbox, RoomHandle};
 use crate::observer::{Observer, RoomCounts, TickStage};
@@ -20,7 +21,6 @@ use aether_bits::{Random, Schema, StateHasher};
 use aether_replication::{ComponentBits, DeliveryOrder, SendSettings};
 use aether_wire::{CloseReason, Closing, PlayerId, RequestId, Tick};
 use aether_world::World;
-use rayon::ThreadPool;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -61,7 +61,7 @@ pub struct Room<G: Game> {
     pub(crate) extraction: Extraction,
     pub(crate) sending: Sending,
     pub(crate) overload: OverloadLadder,
-    pub(crate) pool: Option<Arc<ThreadPool>>,
+    pub(crate) pool: Option<EncodePool>,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) recording_sink: Option<RecordingSink>,
     /// Some if the room is durable.
@@ -364,6 +364,7 @@ impl<G: Game> Room<G> {
             players: self.state.players.len() as u32,
             entities: self.state.world.len() as u32,
             overload: u32::from(self.overload.rung()),
+            slowdown_percent: self.overload.slowdown_percent(),
             ..RoomStats::default()
         });
         if std::mem::take(&mut self.state.output.label_changed) {

@@ -1,7 +1,8 @@
 //! Settings of a room.
 
+use crate::authority::MovementRules;
 use aether_replication::{SendSettings, UpdateRing};
-use aether_space::{InterestSettings, WorldBounds};
+use aether_space::{IndexKind, InterestSettings, WorldBounds};
 use std::fmt;
 
 /// Settings of a room. The defaults suit a plain spatial room.
@@ -20,6 +21,11 @@ pub struct RoomSettings {
     pub players_max: usize,
     /// Corners of the world. Default -1000 to 1000.
     pub bounds: WorldBounds,
+    /// Limits of movement that clients propose, for games that check it with [`crate::authority::Mover`]. Its bounds are
+    /// always those of the room. Default: 5 units per tick.
+    pub movement: MovementRules,
+    /// Spatial index that finds what a player sees. Default: a grid over the bounds.
+    pub index: IndexKind,
     /// Interest radius of a player. With `None`, every player sees everything. Default a radius of 200.
     pub interest: Option<InterestSettings>,
     /// Maximum bytes of state per client and snapshot. Default 4,000.
@@ -39,6 +45,9 @@ pub struct RoomSettings {
     /// True for private rooms: they are absent from lists, every join by type creates a new one, and others join by id or
     /// code. Default false: a room is private if the client that creates it asks for that.
     pub private: bool,
+    /// Names of the message encodings that clients may use: `protobuf`, `json`, or one that the program registers. A client
+    /// with another one is rejected. Default empty: every encoding.
+    pub encodings: Vec<String>,
     /// Maximum number of players of one network: of an IPv4 address or an IPv6 network of 64 bits. Default 0: no limit.
     pub network_players_max: usize,
     /// Number of clients from which several threads encode state, if the room has a thread pool. Default 64.
@@ -66,6 +75,8 @@ impl Default for RoomSettings {
             entities_max: 300,
             players_max: 300,
             bounds: WorldBounds::default(),
+            movement: MovementRules::default(),
+            index: IndexKind::default(),
             interest: Some(InterestSettings::default()),
             snapshot_bytes_max: 4_000,
             rings: vec![UpdateRing { distance: 100.0, interval: 1 }, UpdateRing { distance: 200.0, interval: 2 }],
@@ -75,6 +86,7 @@ impl Default for RoomSettings {
             resume_ticks: 0,
             durable: false,
             private: false,
+            encodings: Vec::new(),
             network_players_max: 0,
             parallel_clients_min: 64,
         }
@@ -101,10 +113,27 @@ impl RoomSettings {
                 "the interest radius must be positive and the hysteresis not negative",
             ),
             (
+                self.movement.speed_max > 0.0 && self.movement.speed_max.is_finite(),
+                "speed_max must be finite and greater than zero",
+            ),
+            (
+                self.movement.acceleration_max > 0.0 && self.movement.acceleration_max.is_finite(),
+                "acceleration_max must be finite and greater than zero",
+            ),
+            (
+                self.movement.teleport_min > self.movement.speed_max,
+                "teleport_min must be greater than speed_max, or every fast movement is a teleport",
+            ),
+            (self.movement.burst >= 1, "movement_burst must be at least 1"),
+            (
                 (200..=Self::SNAPSHOT_BYTES_MAX).contains(&self.snapshot_bytes_max),
                 "snapshot_bytes_max must be from 200 to 57600",
             ),
-            (self.rings.iter().all(|ring| ring.interval >= 1), "a ring's interval must be at least 1"),
+            (self.rings.iter().all(|ring| ring.interval >= 1), "the intervals of rings must be at least 1"),
+            (
+                self.rings.iter().all(|ring| ring.distance >= 0.0),
+                "the distances of rings must be numbers that are not negative",
+            ),
             (self.rings.is_sorted_by(|a, b| a.distance <= b.distance), "rings must be given nearest first"),
             (
                 self.inputs_per_tick >= 1 && self.inputs_burst >= 1,

@@ -18,6 +18,8 @@ pub struct RoomStats {
     pub entities: u32,
     /// Rung of the overload ladder; 0 is no overload.
     pub overload: u32,
+    /// Slowdown of time by the overload ladder, in percent; 0 is normal.
+    pub slowdown_percent: u32,
     /// Recent duration of a tick, smoothed.
     pub tick_time: Duration,
     /// True during a tick. If it stays true, the game does not return.
@@ -33,6 +35,7 @@ pub(crate) struct SharedStats {
     players: AtomicU32,
     entities: AtomicU32,
     overload: AtomicU32,
+    slowdown_percent: AtomicU32,
     tick_ns: AtomicU64,
     is_ticking: AtomicBool,
     /// Locked only to read the label, or to change it, which is rare.
@@ -48,6 +51,7 @@ impl SharedStats {
             players: AtomicU32::new(0),
             entities: AtomicU32::new(0),
             overload: AtomicU32::new(0),
+            slowdown_percent: AtomicU32::new(0),
             tick_ns: AtomicU64::new(0),
             is_ticking: AtomicBool::new(false),
             label: Mutex::new(Arc::from("")),
@@ -59,6 +63,7 @@ impl SharedStats {
         self.players.store(stats.players, Ordering::Relaxed);
         self.entities.store(stats.entities, Ordering::Relaxed);
         self.overload.store(stats.overload, Ordering::Relaxed);
+        self.slowdown_percent.store(stats.slowdown_percent, Ordering::Relaxed);
     }
 
     /// Set by the scheduler, because the room has no clock.
@@ -76,6 +81,7 @@ impl SharedStats {
             players: self.players.load(Ordering::Relaxed),
             entities: self.entities.load(Ordering::Relaxed),
             overload: self.overload.load(Ordering::Relaxed),
+            slowdown_percent: self.slowdown_percent.load(Ordering::Relaxed),
             tick_time: Duration::from_nanos(self.tick_ns.load(Ordering::Relaxed)),
             is_ticking: self.is_ticking.load(Ordering::Relaxed),
         }

@@ -20,7 +20,7 @@ pub use aether_engine::{
 #[cfg(feature = "game")]
 pub use aether_replication::{DeliveryOrder, SendSettings, UpdateRing};
 #[cfg(feature = "game")]
-pub use aether_space::{InterestSettings, WorldBounds};
+pub use aether_space::{IndexKind, InterestSettings, WorldBounds};
 #[cfg(feature = "game")]
 pub use aether_wire::{CloseReason, CommandSeq, ErrorCode, GameBody, RequestId};
 #[cfg(feature = "game")]
@@ -28,6 +28,9 @@ pub use aether_world::{FoundEntity, SpatialQuery, SpawnError, Visibility, World}
 
 #[cfg(feature = "server")]
 pub use aether_server::{PageAsset, Pages, RelaySettings, RunningServer, Server};
+
+#[cfg(feature = "server")]
+pub use aether_wire::{ClientMessage, DecodeError, EncodeError, MessageEncoding, ServerMessage};
 
 #[cfg(feature = "client")]
 pub use aether_client::{

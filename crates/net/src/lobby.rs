@@ -4,7 +4,7 @@ mod member;
 
 use aether_engine::Rejection;
 use aether_replication::DeliveryOrder;
-use aether_wire::{Hello, Manifest, Permissions, PlayerId, RoomId, RoomSelector, SessionId, Token};
+use aether_wire::{Encoding, Hello, Manifest, Permissions, PlayerId, RoomId, RoomSelector, SessionId, Token};
 pub(crate) use member::PassOutcome;
 pub use member::RoomMember;
 use std::any::Any;
@@ -73,6 +73,8 @@ pub struct JoinAttempt {
     pub is_local: bool,
     /// Delivery order of state packets.
     pub order: DeliveryOrder,
+    /// Encoding of the connection's messages.
+    pub encoding: Encoding,
 }
 
 /// Permission to join a room, with the membership and all resources of the connection.

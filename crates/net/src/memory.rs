@@ -114,10 +114,7 @@ impl MemoryClient {
     /// Sends a message.
     pub async fn send(&self, message: &ClientMessage) -> Result<(), EncodeError> {
         let mut bytes = Vec::new();
-        match self.encoding {
-            Encoding::Protobuf => message.encode(&mut bytes)?,
-            Encoding::Json => message.encode_json(&mut bytes)?,
-        }
+        self.encoding.encode_client(message, &mut bytes)?;
         self.send_bytes(bytes).await;
         Ok(())
     }
@@ -131,10 +128,7 @@ impl MemoryClient {
     /// Returns the next message; none if the server has closed.
     pub async fn next(&mut self) -> Option<Result<ServerMessage, DecodeError>> {
         let bytes = self.next_bytes().await?;
-        Some(match self.encoding {
-            Encoding::Protobuf => ServerMessage::decode(&bytes),
-            Encoding::Json => ServerMessage::decode_json(&bytes),
-        })
+        Some(self.encoding.decode_server(&bytes))
     }
 
     /// Returns the bytes of the next message; none if the server has closed.

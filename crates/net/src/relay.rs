@@ -32,7 +32,7 @@ const FAN_OUT_BURST_SECONDS: u64 = 4;
 const FRAME_BYTES_USUAL: usize = 4;
 
 /// Settings of a relay room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelaySettings {
     /// Most members. Default 100.
     pub members_max: usize,
@@ -40,6 +40,8 @@ pub struct RelaySettings {
     pub flush: Duration,
     /// True for private rooms, which are joined by id or code. Default false.
     pub private: bool,
+    /// Names of the message encodings that members may use. Default empty: every encoding.
+    pub encodings: Vec<String>,
     /// Most members of one network. Default 0: no limit.
     pub network_members_max: usize,
     /// Most bytes per second that the room sends for one member: the size of its messages times their receivers. Default
@@ -53,6 +55,7 @@ impl Default for RelaySettings {
             members_max: 100,
             flush: Duration::from_millis(10),
             private: false,
+            encodings: Vec::new(),
             network_members_max: 0,
             fan_out_bytes_per_second: 1_000_000,
         }

@@ -11,7 +11,7 @@ use crate::room_type::{RoomStart, RoomType, RoomTypes, StartedRoom};
 use crate::supervisor::RoomSupervisor;
 use crate::writer::WriteQueue;
 use aether_engine::recording::Recording;
-use aether_engine::{RecordingSink, Rejection, Scheduler};
+use aether_engine::{EncodePool, RecordingSink, Rejection, Scheduler};
 use aether_limits::{NetworkShare, NetworkShares};
 use aether_services::private_file::PrivateFile;
 use aether_wire::{ErrorCode, RoomId, RoomSelector};
@@ -70,6 +70,8 @@ pub struct RoomHostSettings {
     pub recordings: Option<PathBuf>,
     /// Settings of durable rooms.
     pub durable: DurableSettings,
+    /// Threads that share the encoding of large rooms; none if each tick thread encodes alone.
+    pub encode_pool: Option<EncodePool>,
 }
 
 /// Requester of a room: the server itself, or a client. The room is charged to whoever creates or opens it.
@@ -270,6 +272,7 @@ impl RoomHost {
             seed: random_seed(),
             label: String::new(),
             recording_sink: self.recording_sink(room_type.name(), id),
+            encode_pool: self.settings.encode_pool.clone(),
             checkpoint_interval: room_type.is_durable().then_some(self.settings.durable.checkpoint_interval),
             restore: None,
             audit: Arc::clone(&self.requests.services().audit),

@@ -154,8 +154,10 @@ impl RoomLobby {
             .cloned()
             .or_else(|| self.only_type())
             .ok_or_else(|| Rejection::new(ErrorCode::RoomNotFound, "name a room to join: by id, by code or by type"))?;
+        self.check_encoding(&selector, attempt)?;
         let account = self.account_share(&identity.user)?;
         let room = self.host.find(&selector, requester(attempt, &identity.user)).await?;
+        room.room_type.check_encoding(attempt.encoding)?;
         let request = JoinRequest {
             user: identity.user.clone(),
             name: identity.name.clone(),
@@ -214,6 +216,7 @@ impl RoomLobby {
             ErrorCode::Unavailable | ErrorCode::LimitReached => rejection,
             _ => rejected(),
         })?;
+        room.room_type.check_encoding(attempt.encoding)?;
         // The role may have changed while the player was away.
         let permissions = self.role_of(record.role, &record.user).permissions();
         room.room.set_permissions(record.player, permissions)?;
@@ -353,6 +356,16 @@ impl RoomLobby {
         // Names of earlier versions may have characters that deceive others.
         identity.name = aether_names::cleaned(&identity.name);
         Ok(identity)
+    }
+
+    /// Rejects a client whose encoding the type of the wanted room does not serve, before a room is created for it.
+    fn check_encoding(&self, selector: &RoomSelector, attempt: &JoinAttempt) -> Result<(), Rejection> {
+        match selector {
+            RoomSelector::Type { name, .. } | RoomSelector::NewPrivate { name, .. } => {
+                self.host.types.find(name).map_or(Ok(()), |room_type| room_type.check_encoding(attempt.encoding))
+            }
+            RoomSelector::Id(_) | RoomSelector::Code(_) => Ok(()),
+        }
     }
 
     /// Selects the only room type, for a client that names no room.

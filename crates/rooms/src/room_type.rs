@@ -4,13 +4,15 @@ use crate::hosted::{GameRoom, HostedRoom, RelayRoom};
 use crate::places::RoomPlaces;
 use crate::telemetry::{DurableMetrics, RoomMetrics, RoomObserver};
 use aether_engine::recording::{Recording, Replay, ReplayError};
-use aether_engine::{BuildError, Game, RecordingSink, RestoreData, Room, RoomHandle, RoomSettings, Scheduler};
+use aether_engine::{
+    BuildError, EncodePool, Game, RecordingSink, Rejection, RestoreData, Room, RoomHandle, RoomSettings, Scheduler,
+};
 use aether_metrics::Registry;
 use aether_net::relay::{Relay, RelaySettings};
 use aether_services::Services;
 use aether_services::audit::Audit;
 use aether_services::matches::MatchType;
-use aether_wire::Tick;
+use aether_wire::{Encoding, ErrorCode, Tick};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +48,8 @@ pub(crate) struct RoomStart {
     pub seed: u64,
     pub label: String,
     pub recording_sink: Option<RecordingSink>,
+    /// Threads that share the encoding, if the room is large.
+    pub encode_pool: Option<EncodePool>,
     /// Interval between two checkpoints of a durable room.
     pub checkpoint_interval: Option<Duration>,
     /// Stored state of a room that is rebuilt.
@@ -102,6 +106,9 @@ impl<G: Game, F: Fn() -> G + Send + Sync> GameFactory for F {
         let mut builder = Room::builder(self(), settings.clone()).seed(start.seed).label(start.label);
         if let Some(sink) = start.recording_sink {
             builder = builder.record(name).recording_sink(sink);
+        }
+        if let Some(pool) = start.encode_pool {
+            builder = builder.pool(pool);
         }
         if let Some(interval) = start.checkpoint_interval {
             builder = builder.checkpoint_every((interval.as_secs_f32() * settings.tick_hz as f32).round() as u32);
@@ -162,6 +169,15 @@ impl RoomDefinition {
         }
     }
 
+    /// Names of the encodings that clients may use; empty if they may use every encoding.
+    #[must_use]
+    pub fn encodings(&self) -> &[String] {
+        match self {
+            RoomDefinition::Game { settings, .. } => &settings.encodings,
+            RoomDefinition::Relay(settings) => &settings.encodings,
+        }
+    }
+
     fn network_players_max(&self) -> usize {
         match self {
             RoomDefinition::Game { settings, .. } => settings.network_players_max,
@@ -180,7 +196,7 @@ impl RoomDefinition {
                 Ok(StartedRoom { room: Box::new(room), handle, places })
             }
             RoomDefinition::Relay(settings) => {
-                let room = Box::new(RelayRoom::new(Relay::new(*settings), start.label));
+                let room = Box::new(RelayRoom::new(Relay::new(settings.clone()), start.label));
                 Ok(StartedRoom { room, handle: None, places })
             }
         }
@@ -218,6 +234,18 @@ impl RoomType {
     #[must_use]
     pub fn is_private(&self) -> bool {
         self.definition.is_private()
+    }
+
+    /// Rejects a client whose encoding the type does not serve.
+    pub(crate) fn check_encoding(&self, encoding: Encoding) -> Result<(), Rejection> {
+        let served = self.definition.encodings();
+        if served.is_empty() || served.iter().any(|name| name == encoding.name()) {
+            return Ok(());
+        }
+        let (name, encoding, served) = (&self.name, encoding.name(), served.join(", "));
+        let message =
+            format!("room type `{name}` does not serve the encoding `{encoding}`; connect with one of: {served}");
+        Err(Rejection::new(ErrorCode::JoinRefused, message))
     }
 
     /// Ticks per second; 0 for a relay.

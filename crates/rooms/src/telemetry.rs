@@ -72,6 +72,7 @@ pub(crate) struct RoomMetrics {
     players: Gauge,
     entities: Gauge,
     overload: Gauge,
+    time_rate: Gauge,
     queue_depth: Gauge,
     tick_rate: Gauge,
 }
@@ -152,6 +153,10 @@ impl RoomMetrics {
             players: gauge("aether_player_count", "Players in rooms."),
             entities: gauge("aether_entity_count", "Entities in rooms."),
             overload: gauge("aether_overload_rung", "Highest level of the overload ladder of any room."),
+            time_rate: gauge(
+                "aether_time_rate",
+                "Lowest speed of time of any room: 1 is normal, less is slowed by the overload ladder.",
+            ),
             queue_depth: gauge(
                 "aether_room_queue_depth",
                 "Joins, answers and signals that wait in the fullest mailbox.",
@@ -166,6 +171,7 @@ impl RoomMetrics {
         self.players.set(stats.players);
         self.entities.set(stats.entities);
         self.overload.set(stats.overload);
+        self.time_rate.set(1.0 - stats.slowdown_percent / 100.0);
         self.queue_depth.set(stats.queue_depth);
     }
 
@@ -189,6 +195,8 @@ pub(crate) struct RoomTypeStats {
     pub entities: f64,
     /// Highest overload level of any room.
     pub overload: f64,
+    /// Greatest slowdown of time of any room, in percent.
+    pub slowdown_percent: f64,
     /// Queue depth of the fullest room.
     pub queue_depth: f64,
 }
@@ -201,6 +209,7 @@ impl RoomTypeStats {
         if let Some(stats) = room.stats() {
             self.entities += f64::from(stats.entities);
             self.overload = self.overload.max(f64::from(stats.overload));
+            self.slowdown_percent = self.slowdown_percent.max(f64::from(stats.slowdown_percent));
         }
         self.queue_depth = self.queue_depth.max(room.queue_depth() as f64);
     }

@@ -11,7 +11,7 @@ use crate::server::Server;
 use crate::tokens::Tokens;
 use aether_api::listener::{self, ListenerSettings};
 use aether_api::{AllowedOrigins, Pages, PublicApi, TrustedProxies};
-use aether_engine::Scheduler;
+use aether_engine::{EncodePool, Scheduler};
 use aether_limits::RateLimit;
 use aether_metrics::Registry;
 use aether_net::certificate::{CertificateError, Certificates};
@@ -23,7 +23,7 @@ use aether_rooms::{
 };
 use aether_services::Services;
 use aether_store::StoreError;
-use aether_wire::RoomSelector;
+use aether_wire::{Encodings, RoomSelector};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -156,7 +156,9 @@ impl RunningServer {
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         data::recover_rooms(&services, &node).await;
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
-        let rooms = RoomHost::new(scheduler(&config), host_settings(&config, node, recordings), requests);
+        let encode_pool = encode_pool(&config, &registry)?;
+        let host = RoomHostSettings { encode_pool, ..host_settings(&config, node, recordings) };
+        let rooms = RoomHost::new(scheduler(&config), host, requests);
         services.host_matches(Arc::downgrade(&rooms) as _);
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = LobbySettings {
@@ -170,7 +172,8 @@ impl RunningServer {
             Gateway::new(Arc::clone(&lobby) as _, connection_settings(&config), ConnectionMetrics::new(&registry));
         let (http_listener, http) = listen(config.http.address, "http.address").await?;
         let (admin_listener, admin) = listen(config.http.admin_address, "http.admin_address").await?;
-        let transport = open_webtransport(&config, http, &registry)?;
+        let encodings = std::mem::take(&mut server.encodings);
+        let transport = open_webtransport(&config, http, &encodings, &registry)?;
         let web = transport.as_ref().map(|open| (open.certificates.clone(), open.address));
         let admin_key = AdminKey::open(&config).map_err(StartError::Config)?;
         let parts = ServerBackendParts {
@@ -200,7 +203,8 @@ impl RunningServer {
             stopping: Arc::default(),
             remove_ended_thread: None,
         };
-        running.serve_http(&config, &lobby, (name, pages), http_listener, admin_listener)?;
+        let program = (name, pages, Arc::new(encodings));
+        running.serve_http(&config, &lobby, program, http_listener, admin_listener)?;
         if let Some(OpenWebTransport { server, certificates, .. }) = transport {
             running.serve_webtransport(server);
             running.reload_certificates(certificates);
@@ -217,7 +221,7 @@ impl RunningServer {
         &mut self,
         config: &Config,
         lobby: &RoomLobby,
-        (name, pages): (&'static str, Pages),
+        (name, pages, encodings): (&'static str, Pages, Arc<Encodings>),
         http: TcpListener,
         admin: TcpListener,
     ) -> Result<(), StartError> {
@@ -243,6 +247,7 @@ impl RunningServer {
             client_api,
             proxies,
             origins: Arc::clone(&self.origins),
+            encodings,
             compression: config.connections.compression,
             request_time_max: Duration::from_secs(config.http.request_seconds.into()),
             web_transport_port: self.webtransport.map(|address| address.port()),
@@ -449,6 +454,7 @@ struct OpenWebTransport {
 fn open_webtransport(
     config: &Config,
     http: SocketAddr,
+    encodings: &Encodings,
     registry: &Registry,
 ) -> Result<Option<OpenWebTransport>, StartError> {
     if !config.webtransport.enabled {
@@ -464,6 +470,7 @@ fn open_webtransport(
     let settings = WebTransportSettings {
         handshake: Duration::from_secs(config.connections.handshake_seconds.into()),
         idle: Duration::from_secs(config.connections.idle_seconds.into()),
+        encodings: encodings.clone(),
         ..WebTransportSettings::default()
     };
     let failed = |error: String| StartError::WebTransport(wanted, error);
@@ -517,9 +524,30 @@ fn connection_settings(config: &Config) -> ConnectionSettings {
 
 /// Starts the tick threads.
 fn scheduler(config: &Config) -> Scheduler {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let waking = WakeTask::start() as _;
-    Scheduler::with_waking(config.tick_threads(cores), Arc::new(UptimeClock::start()), &waking)
+    Scheduler::with_waking(config.tick_threads(cores()), Arc::new(UptimeClock::start()), &waking)
+}
+
+/// Starts the threads that share the encoding of large rooms. None if there would be one thread: the tick thread does
+/// that without a pool.
+fn encode_pool(config: &Config, registry: &Registry) -> Result<Option<EncodePool>, StartError> {
+    let threads = config.encode_threads(cores());
+    let help = "Threads that share the encoding of a large room; with 1, its tick thread encodes alone.";
+    registry.gauge("aether_encode_threads", help, &[]).set(threads as f64);
+    if threads == 1 {
+        return Ok(None);
+    }
+    let pool = aether_engine::encode_pool(threads).map_err(|error| {
+        let sentence = format!("rooms.encode_threads: cannot start {threads} threads: {error}. Set a lower number.");
+        StartError::Config(sentence)
+    })?;
+    info!(threads, "encoding threads started");
+    Ok(Some(pool))
+}
+
+/// Returns the number of cores.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) -> RoomHostSettings {
@@ -537,6 +565,7 @@ fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) 
         },
         recordings,
         durable: durable_settings(config),
+        encode_pool: None,
     }
 }
 

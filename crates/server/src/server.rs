@@ -11,6 +11,7 @@ use aether_net::relay::RelaySettings;
 use aether_rooms::{RoomDefinition, RoomType};
 use aether_services::event::Event;
 use aether_services::{CallContext, Operation, ServiceError, Services, ServicesExtensions};
+use aether_wire::{Encodings, MessageEncoding};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ pub struct Server {
     pub(crate) extensions: ServicesExtensions,
     set_up: Vec<SetUp>,
     pub(crate) pages: Pages,
+    pub(crate) encodings: Encodings,
 }
 
 /// Code of a game that runs after the services are open and before clients can connect.
@@ -68,6 +70,7 @@ impl Server {
             extensions: ServicesExtensions::default(),
             set_up: Vec::new(),
             pages: Pages::none(),
+            encodings: Encodings::default(),
         }
     }
 
@@ -92,6 +95,18 @@ impl Server {
     #[must_use]
     pub fn relay(self, name: impl Into<String>, settings: RelaySettings) -> Server {
         self.add(name.into(), RoomDefinition::Relay(settings))
+    }
+
+    /// Adds a message encoding of realtime connections, besides protobuf and JSON. A client selects it by its name: as the
+    /// WebSocket subprotocol, or by `encoding=<name>` in the path of a WebTransport session.
+    ///
+    /// # Panics
+    /// Panics if its name is invalid or taken.
+    #[must_use]
+    pub fn encoding(mut self, encoding: &'static dyn MessageEncoding) -> Server {
+        let added = self.encodings.register(encoding);
+        assert!(added.is_ok(), "cannot add an encoding: {added:?}");
+        self
     }
 
     /// Adds a hook that runs before an operation of the client API. It can change the request, reject it with an error,
@@ -244,8 +259,16 @@ impl Server {
 
     /// Registers the room types, with the settings of the configuration, in the table of calls.
     pub(crate) fn register_room_types(&mut self, config: &Config, registry: &Registry) -> Result<(), StartError> {
+        if let Some(problem) = config.unknown_encodings(&self.encodings).first() {
+            return Err(StartError::Config(problem.to_string()));
+        }
         for (name, definition) in std::mem::take(&mut self.room_types) {
             let definition = configure(config, &name, definition)?;
+            if let Some(unknown) = definition.encodings().iter().find(|name| self.encodings.named(name).is_none()) {
+                let known = self.encodings.names().collect::<Vec<_>>().join(", ");
+                let sentence = format!("room type {name}: unknown encoding {unknown:?}; this server has {known}.");
+                return Err(StartError::Config(sentence));
+            }
             let registered = self.extensions.match_types.register(Arc::new(RoomType::new(name, definition, registry)));
             registered.map_err(|error| StartError::Config(error.to_string()))?;
         }
@@ -273,6 +296,7 @@ fn configure(config: &Config, name: &str, definition: RoomDefinition) -> Result<
                 members_max,
                 flush,
                 private: overrides.private.unwrap_or(settings.private),
+                encodings: overrides.encodings.unwrap_or(settings.encodings),
                 network_members_max: overrides.network_players_max.unwrap_or(settings.network_members_max),
                 fan_out_bytes_per_second: overrides
                     .fan_out_bytes_per_second

@@ -46,5 +46,5 @@ pub use index::{IndexedPoint, NearbyEntity, PointRun, SpatialIndex, distance_squ
 pub use interest::{InterestManager, Viewer};
 pub use quadtree::Quadtree;
 pub use query_grid::{QueryArea, QueryGrid, QueryPoint};
-pub use settings::{InterestSettings, InterestSettingsError, WorldBounds};
+pub use settings::{IndexKind, InterestSettings, InterestSettingsError, WorldBounds};
 pub use slot_set::{SlotSet, SlotSetIntersection, SlotSetIter};

@@ -41,6 +41,16 @@ impl InterestSettings {
     }
 }
 
+/// Spatial index of a room type. Both find the same entities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexKind {
+    /// [`Grid`](crate::Grid): the faster one if the entities are within the bounds.
+    #[default]
+    Grid,
+    /// [`Quadtree`](crate::Quadtree): for entities that may be anywhere.
+    Quadtree,
+}
+
 /// Part of the plane that usually contains the entities of a world.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorldBounds {

@@ -1,7 +1,7 @@
 //! Paths of realtime sessions.
 
-use crate::Encoding;
 use crate::limits::ROOM_CODE_BYTES_MAX;
+use crate::{Encoding, Encodings};
 
 /// Room and encoding in the path of a realtime session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,15 +13,16 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Returns the destination of a path with its query: `/rt` or `/api/rooms/{code}/rt`, and `encoding=json` for JSON.
+    /// Returns the destination of a path with its query: `/rt` or `/api/rooms/{code}/rt`, and `encoding=<name>` for another
+    /// encoding than protobuf.
     #[must_use]
-    pub fn of(path_and_query: &str) -> Option<Destination> {
+    pub fn of(path_and_query: &str, encodings: &Encodings) -> Option<Destination> {
         let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
         let room_code = match path {
             "/rt" => None,
             _ => Some(room_code(path)?.to_owned()),
         };
-        Some(Destination { room_code, encoding: encoding(query)? })
+        Some(Destination { room_code, encoding: encoding(query, encodings)? })
     }
 }
 
@@ -31,11 +32,10 @@ fn room_code(path: &str) -> Option<&str> {
     (plain && (1..=ROOM_CODE_BYTES_MAX).contains(&code.len())).then_some(code)
 }
 
-fn encoding(query: &str) -> Option<Encoding> {
+fn encoding(query: &str, encodings: &Encodings) -> Option<Encoding> {
     match query.split('&').find_map(|pair| pair.strip_prefix("encoding=")) {
-        None | Some("protobuf") => Some(Encoding::Protobuf),
-        Some("json") => Some(Encoding::Json),
-        Some(_) => None,
+        None => Some(Encoding::Protobuf),
+        Some(name) => encodings.named(name),
     }
 }
 
@@ -47,13 +47,17 @@ mod tests {
         Some(Destination { room_code: room_code.map(str::to_owned), encoding })
     }
 
+    fn of(path: &str) -> Option<Destination> {
+        Destination::of(path, &Encodings::default())
+    }
+
     #[test]
     fn the_path_names_the_room_and_the_query_the_encoding() {
-        assert_eq!(Destination::of("/rt"), destination(None, Encoding::Protobuf));
-        assert_eq!(Destination::of("/rt?"), destination(None, Encoding::Protobuf));
-        assert_eq!(Destination::of("/rt?encoding=json"), destination(None, Encoding::Json));
-        assert_eq!(Destination::of("/rt?a=b&encoding=protobuf"), destination(None, Encoding::Protobuf));
-        assert_eq!(Destination::of("/api/rooms/KX7Q/rt?encoding=json"), destination(Some("KX7Q"), Encoding::Json));
+        assert_eq!(of("/rt"), destination(None, Encoding::Protobuf));
+        assert_eq!(of("/rt?"), destination(None, Encoding::Protobuf));
+        assert_eq!(of("/rt?encoding=json"), destination(None, Encoding::Json));
+        assert_eq!(of("/rt?a=b&encoding=protobuf"), destination(None, Encoding::Protobuf));
+        assert_eq!(of("/api/rooms/KX7Q/rt?encoding=json"), destination(Some("KX7Q"), Encoding::Json));
     }
 
     #[test]
@@ -70,7 +74,7 @@ mod tests {
             "/api/rooms/%2e%2e/rt",
             "/api/rooms/12345678901234567/rt",
         ] {
-            assert_eq!(Destination::of(path), None, "{path}");
+            assert_eq!(of(path), None, "{path}");
         }
     }
 }

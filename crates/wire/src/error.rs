@@ -128,6 +128,8 @@ impl std::error::Error for DecodeError {}
 /// Error when encoding a message. It is a bug of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
+    /// The encoding has no form for this message.
+    Unsupported,
     /// Protobuf carries packed content only. Pack values by name with the schema first.
     NotPacked,
     /// The receiver would reject the message for this reason.
@@ -137,6 +139,7 @@ pub enum EncodeError {
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            EncodeError::Unsupported => write!(f, "The encoding has no form for this message."),
             EncodeError::NotPacked => {
                 write!(f, "Protobuf cannot carry values by name; pack them with the schema first.")
             }

@@ -47,7 +47,7 @@ pub use client::{
 pub use code::{CloseReason, ErrorCode};
 pub use delivery::DeliveryPath;
 pub use destination::Destination;
-pub use encoding::Encoding;
+pub use encoding::{Encoding, EncodingNameError, Encodings, MessageEncoding};
 pub use error::{DecodeError, EncodeError};
 pub use fragment::{Fragment, FragmentError, Fragments, Reassembler, fragment};
 pub use game::{FieldValues, GameBody, GameMessage};

@@ -48,6 +48,9 @@ pub const HELLO_BYTES_MAX: usize = 8_192;
 /// larger content.
 pub const RELIABLE_MESSAGE_BYTES_MAX: usize = 65_536;
 
+/// Bytes of the name of an encoding, which is a WebSocket subprotocol and part of a path.
+pub const ENCODING_NAME_BYTES_MAX: usize = 32;
+
 /// Bytes of a JSON message to a client. A full JSON snapshot is not split into packets, so it may be larger than any
 /// packed message: some thousand entities fit.
 pub const JSON_SERVER_MESSAGE_BYTES_MAX: usize = 1_048_576;

@@ -202,6 +202,16 @@ pub struct Pong {
     pub server_tick: Tick,
     /// Time that the ping spent in the server, in microseconds. It is not part of the network delay.
     pub hold_us: u32,
+    /// Rung of the room's overload ladder; 0 is no overload.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub overload_rung: u32,
+    /// Slowdown of the room's time, in percent: with 25 it ticks at three quarters of its rate. 0 is normal.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub slowdown_percent: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A request was rejected or failed.

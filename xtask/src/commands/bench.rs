@@ -90,6 +90,7 @@ const BENCHES: &[Bench] = &[
     bench("cubes", "aether-replication", "cubes"),
     counting(bench("world", "aether-engine", "world")),
     counting(bench("rooms", "aether-engine", "rooms")),
+    bench("encode-parallel", "aether-engine", "encode_parallel"),
     bench("rank", "aether-ranks", "rank"),
     bench("query", "aether-query", "query"),
     bench("matchmaker", "aether-services", "matchmaker"),

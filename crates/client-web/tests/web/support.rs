@@ -165,7 +165,7 @@ impl Scene {
                     }
                     ClientMessage::Ping(ping) => {
                         let (client_time, tick) = (ping.client_time, ping.tick);
-                        let pong = Pong { client_time, tick, server_tick: self.room.now(), hold_us: 0 };
+                        let pong = Pong { client_time, tick, server_tick: self.room.now(), ..Pong::default() };
                         send(&mut self.down[1], self.now, &ServerMessage::Pong(pong));
                     }
                     message => drop(self.endpoint.push(message)),

@@ -201,8 +201,12 @@ impl Pilot {
                 match ClientMessage::decode(&frame).expect("clients send valid messages") {
                     ClientMessage::Hello(hello) => self.hellos.push(hello),
                     ClientMessage::Ping(ping) => {
-                        let pong =
-                            Pong { client_time: ping.client_time, tick: ping.tick, server_tick: tick, hold_us: 0 };
+                        let pong = Pong {
+                            client_time: ping.client_time,
+                            tick: ping.tick,
+                            server_tick: tick,
+                            ..Pong::default()
+                        };
                         send(&mut self.down[1], now, &ServerMessage::Pong(pong));
                     }
                     message => drop(endpoint.push(message)),

@@ -5,7 +5,7 @@ use crate::game::Game;
 use crate::observer::RoomCounts;
 use crate::players::{RoomPlayer, RoomPlayers};
 use crate::settings::RoomSettings;
-use aether_space::{Grid, InterestManager, InterestSettings, SlotSet, SpatialIndex, Viewer};
+use aether_space::{Grid, IndexKind, InterestManager, InterestSettings, Quadtree, SlotSet, SpatialIndex, Viewer};
 use aether_world::{Visibility, World};
 
 /// Changes since the last snapshot, interest managers and scratch memory.
@@ -14,10 +14,28 @@ pub(crate) struct Extraction {
     pub changed: SlotSet,
     /// Slots whose entity was despawned since the last snapshot.
     ended: Vec<u32>,
-    interest: Option<(Grid, InterestManager)>,
+    interest: Option<(RoomIndex, InterestManager)>,
     everything: InterestManager,
     hidden: SlotSet,
     nobody: SlotSet,
+}
+
+/// Spatial index of a room. An enum, so that each query is compiled for its index.
+enum RoomIndex {
+    Grid(Grid),
+    Quadtree(Quadtree),
+}
+
+impl RoomIndex {
+    fn new(settings: &RoomSettings, interest: &InterestSettings) -> Self {
+        match settings.index {
+            IndexKind::Grid => {
+                let grid = Grid::new(settings.bounds, interest.outer_radius());
+                RoomIndex::Grid(grid.expect("the settings were validated"))
+            }
+            IndexKind::Quadtree => RoomIndex::Quadtree(Quadtree::new()),
+        }
+    }
 }
 
 impl Extraction {
@@ -39,9 +57,9 @@ impl Extraction {
     /// Sets the maximum number of entities that a player sees.
     pub fn set_nearest_max(&mut self, settings: &RoomSettings, nearest_max: Option<usize>) {
         self.interest = settings.interest.map(|interest| {
-            let grid = Grid::new(settings.bounds, interest.outer_radius());
+            let index = RoomIndex::new(settings, &interest);
             let interest = InterestManager::new(InterestSettings { nearest_max, ..interest });
-            (grid.expect("the settings were validated"), interest.expect("the settings were validated"))
+            (index, interest.expect("the settings were validated"))
         });
     }
 
@@ -73,8 +91,10 @@ impl<G: Game> ExtractStage<'_, G> {
         }
         extraction.ended.sort_unstable();
         extraction.ended.dedup();
-        if let Some((grid, _)) = &mut extraction.interest {
-            grid.rebuild(self.world.points());
+        match &mut extraction.interest {
+            Some((RoomIndex::Grid(grid), _)) => grid.rebuild(self.world.points()),
+            Some((RoomIndex::Quadtree(quadtree), _)) => quadtree.rebuild(self.world.points()),
+            None => {}
         }
         let is_spatial = extraction.interest.is_some();
         for player in players.iter_mut() {
@@ -104,9 +124,12 @@ fn update_view<G: Game>(player: &mut RoomPlayer, world: &World, game: &G, extrac
     };
     player.view.center = center;
     player.view.update_visible(world.tick(), ended, |visible, changes| match interest {
-        Some((grid, interest)) if player.viewpoint != Viewpoint::Everything => {
+        Some((index, interest)) if player.viewpoint != Viewpoint::Everything => {
             let viewer = Viewer { center, always: world.without_position(), hidden };
-            interest.update(grid, &viewer, visible, changes);
+            match index {
+                RoomIndex::Grid(grid) => interest.update(grid, &viewer, visible, changes),
+                RoomIndex::Quadtree(quadtree) => interest.update(quadtree, &viewer, visible, changes),
+            }
         }
         _ => everything.update_everyone(world.alive(), hidden, visible, changes),
     });

@@ -128,6 +128,7 @@ impl SendStage<'_> {
         match self.pool {
             Some(pool) if is_served >= self.settings.parallel_clients_min => {
                 sending.serve_in_parallel(&context, &mut scratch.deltas, players.as_mut_slice(), pool);
+                counts.snapshots_parallel += is_served as u64;
             }
             _ => sending.serve(&context, scratch, players.as_mut_slice()),
         }

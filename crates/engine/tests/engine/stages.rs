@@ -206,8 +206,7 @@ fn several_threads_encode_the_same_bytes_as_one() {
         let settings = RoomSettings { parallel_clients_min: 1, ..settings() };
         let mut builder = aether_engine::Room::builder(crate::support::Yard::default(), settings).seed(3);
         if let Some(threads) = pool {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            builder = builder.pool(std::sync::Arc::new(pool));
+            builder = builder.pool(aether_engine::encode_pool(threads).unwrap());
         }
         let mut room = builder.build().unwrap();
         let endpoints: Vec<_> =
@@ -217,10 +216,48 @@ fn several_threads_encode_the_same_bytes_as_one() {
             room.tick(&mut aether_engine::NoObserver);
             packets.extend(endpoints.iter().flat_map(|endpoint| std::iter::from_fn(|| endpoint.next_state())));
         }
-        (packets, *room.totals())
+        let totals = *room.totals();
+        assert_eq!(totals.snapshots_parallel, if pool.is_some() { totals.snapshots } else { 0 });
+        (packets, aether_engine::RoomCounts { snapshots_parallel: 0, ..totals })
     };
     let one = bytes(None);
     assert!(!one.0.is_empty());
     assert_eq!(bytes(Some(1)), one);
     assert_eq!(bytes(Some(4)), one);
+}
+
+#[test]
+fn either_spatial_index_gives_the_same_bytes() {
+    let packets = |index, nearest_max| {
+        let interest = aether_space::InterestSettings { radius: 60.0, nearest_max, ..Default::default() };
+        // Some entities are outside the bounds, where a grid has only its border cells.
+        let bounds = aether_space::WorldBounds { min: [-30.0; 2], max: [30.0; 2] };
+        let settings = RoomSettings { index, bounds, interest: Some(interest), ..settings() };
+        let mut scene = Scene::new(settings);
+        for number in 0..120 {
+            scene.spawn_at([(number % 12) as f32 * 9.0 - 50.0, (number / 12) as f32 * 11.0 - 60.0]);
+        }
+        let endpoints: Vec<_> = ["ann", "ben", "cid"]
+            .map(|name| scene.room.handle().join(join_request(name), DeliveryOrder::Ordered).unwrap())
+            .into_iter()
+            .collect();
+        let mut packets = Vec::new();
+        for tick in 0..60 {
+            scene.next(move |room| {
+                let turn = tick as f32 * 0.2;
+                room.world.each_mut::<Crate>(|_, body| {
+                    body.position[0] += turn.sin();
+                    body.position[1] += turn.cos();
+                });
+            });
+            scene.ticks(1);
+            packets.extend(endpoints.iter().flat_map(|endpoint| std::iter::from_fn(|| endpoint.next_state())));
+        }
+        packets
+    };
+    for nearest_max in [None, Some(7)] {
+        let grid = packets(aether_space::IndexKind::Grid, nearest_max);
+        assert!(grid.len() > 60);
+        assert!(grid == packets(aether_space::IndexKind::Quadtree, nearest_max), "the packets differ");
+    }
 }

@@ -244,7 +244,7 @@ impl Server {
             match message {
                 Ok(ClientMessage::Ping(ping)) => {
                     let (client_time, tick) = (ping.client_time, ping.tick);
-                    let pong = Pong { client_time, tick, server_tick: tick, hold_us: 5 };
+                    let pong = Pong { client_time, tick, server_tick: tick, hold_us: 5, ..Pong::default() };
                     send_message(send, false, &ServerMessage::Pong(pong));
                 }
                 Ok(ClientMessage::Inputs(inputs)) => {

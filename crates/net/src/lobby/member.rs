@@ -4,7 +4,7 @@ use crate::connection::{ConnectionEnd, OutgoingMessages};
 use crate::protocol::room::{JsonTranslator, RoomOutputWriter};
 use crate::relay::RelayMember;
 use crate::transport::Transport;
-use aether_engine::{ConnectionEndpoint, Rejection, RoomHandle};
+use aether_engine::{ConnectionEndpoint, Rejection, RoomHandle, RoomStats};
 use aether_wire::{
     Ack, ClientMessage, CloseReason, Closing, CommandError, CommandSeq, Encoding, ErrorCode, GameBody, GameMessage,
     Permissions, PlayerId, SchemaHash, ServerMessage, Tick, Vector2, Welcome, WorldParameters,
@@ -72,11 +72,11 @@ impl RoomMember {
         matches!(self, RoomMember::Relay(_))
     }
 
-    /// Last tick of the room; zero for a relay.
-    pub(crate) fn tick(&self) -> Tick {
+    /// Stats of the room; all zero for a relay.
+    pub(crate) fn stats(&self) -> RoomStats {
         match self {
-            RoomMember::Room { room, .. } => room.stats().tick,
-            RoomMember::Relay(_) => Tick::ZERO,
+            RoomMember::Room { room, .. } => room.stats(),
+            RoomMember::Relay(_) => RoomStats::default(),
         }
     }
 
@@ -88,10 +88,10 @@ impl RoomMember {
         }
     }
 
-    /// Returns a translator for a JSON client of a game room.
+    /// Returns a translator for a client of a game room whose encoding has values by name.
     pub(crate) fn json_translator(&self, encoding: Encoding) -> Option<Box<JsonTranslator>> {
-        match (self, encoding) {
-            (RoomMember::Room { room, .. }, Encoding::Json) => {
+        match self {
+            RoomMember::Room { room, .. } if encoding.has_named_values() => {
                 Some(Box::new(JsonTranslator::new(room.schema(), room.settings().seconds_per_tick())))
             }
             _ => None,

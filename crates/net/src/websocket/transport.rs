@@ -42,15 +42,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
 
     /// Decodes input.
     fn decode(&mut self, bytes: &mut [u8], take: MessageSink<'_>) -> Result<(), TransportEnded> {
-        let encoding = self.encoding;
+        let is_text = self.encoding.is_text();
         let mut answers = Vec::new();
         let mut violation = None;
         let mut has_close = false;
-        let result = self.decoder.feed(bytes, &mut |incoming| match (incoming, encoding) {
-            (Incoming::Binary(message), Encoding::Protobuf) => {
-                take(DeliveryPath::Reliable, ReceiveOutcome::Message(message))
-            }
-            (Incoming::Text(message), Encoding::Json) => {
+        let result = self.decoder.feed(bytes, &mut |incoming| match (incoming, is_text) {
+            (Incoming::Binary(message), false) => take(DeliveryPath::Reliable, ReceiveOutcome::Message(message)),
+            (Incoming::Text(message), true) => {
                 take(DeliveryPath::Reliable, ReceiveOutcome::Message(message.as_bytes()))
             }
             (Incoming::Binary(_) | Incoming::Text(_), _) => {
@@ -109,10 +107,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
     }
 
     fn queue(&mut self, _path: DeliveryPath, message: &[u8]) {
-        let opcode = match self.encoding {
-            Encoding::Protobuf => Opcode::Binary,
-            Encoding::Json => Opcode::Text,
-        };
+        let opcode = if self.encoding.is_text() { Opcode::Text } else { Opcode::Binary };
         match self.compressed {
             true => codec::compressed_frame(self.out(), opcode, message),
             false => codec::frame_bytes(self.out(), opcode, message),
@@ -120,7 +115,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
     }
 
     fn shared_framing(&self) -> Option<Framing> {
-        (self.encoding == Encoding::Protobuf && !self.compressed).then_some(Framing::WebSocketBinary)
+        (matches!(self.encoding, Encoding::Protobuf) && !self.compressed).then_some(Framing::WebSocketBinary)
     }
 
     fn queue_framed(&mut self, frames: &[u8]) {

@@ -6,7 +6,7 @@ use super::session::WebTransport;
 use crate::certificate::{CertificateError, Certificates};
 use aether_limits::{NetworkShare, NetworkShares};
 use aether_metrics::{Counter, Registry};
-use aether_wire::Destination;
+use aether_wire::{Destination, Encodings};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -61,6 +61,8 @@ pub struct WebTransportSettings {
     /// Concurrent handshakes from which clients must validate their address first. It costs them a round trip and the
     /// server nothing.
     pub handshakes_unverified_max: usize,
+    /// Encodings that a path may name.
+    pub encodings: Encodings,
 }
 
 impl Default for WebTransportSettings {
@@ -71,6 +73,7 @@ impl Default for WebTransportSettings {
             handshakes_max: 1_024,
             handshakes_per_address_max: 512,
             handshakes_unverified_max: 128,
+            encodings: Encodings::default(),
         }
     }
 }
@@ -123,6 +126,7 @@ impl WebTransportServer {
         let (ready, sessions) = mpsc::channel(READY_MAX);
         let acceptor = SessionAcceptor {
             ready,
+            encodings: Arc::new(settings.encodings.clone()),
             settings,
             metrics: WebTransportMetrics::new(registry),
             handshakes: JoinSet::new(),
@@ -181,6 +185,7 @@ impl std::error::Error for BindError {}
 struct SessionAcceptor {
     ready: mpsc::Sender<WebTransportSession>,
     settings: WebTransportSettings,
+    encodings: Arc<Encodings>,
     metrics: WebTransportMetrics,
     handshakes: JoinSet<()>,
     by_task: HashMap<Id, NetworkShare>,
@@ -222,7 +227,7 @@ impl SessionAcceptor {
             // Fails only after an earlier retry; then the attempt is dropped.
             let _ = incoming.retry();
         } else {
-            let handshake = handshake(incoming, self.ready.clone(), self.metrics.clone());
+            let handshake = handshake(incoming, self.ready.clone(), Arc::clone(&self.encodings), self.metrics.clone());
             let timed = with_deadline(handshake, self.settings.handshake, self.metrics.handshakes.too_slow.clone());
             let task = self.handshakes.spawn(timed);
             self.by_task.insert(task.id(), share);
@@ -237,14 +242,19 @@ async fn with_deadline(handshake: impl Future<Output = ()>, deadline: Duration, 
 }
 
 /// Runs the handshake of a connection, up to its session.
-async fn handshake(incoming: Incoming, ready: mpsc::Sender<WebTransportSession>, metrics: WebTransportMetrics) {
+async fn handshake(
+    incoming: Incoming,
+    ready: mpsc::Sender<WebTransportSession>,
+    encodings: Arc<Encodings>,
+    metrics: WebTransportMetrics,
+) {
     let Ok(connection) = incoming.await else {
         metrics.handshakes.lost.inc();
         return;
     };
     // The connection is closed on every failure from here, including the deadline.
     let guard = CloseOnDrop(Some(connection.clone()));
-    match session(&connection, &metrics).await {
+    match session(&connection, &encodings, &metrics).await {
         Ok(Some(session)) => {
             if ready.send(session).await.is_ok() {
                 metrics.handshakes.done.inc();
@@ -260,9 +270,10 @@ async fn handshake(incoming: Incoming, ready: mpsc::Sender<WebTransportSession>,
     }
 }
 
-/// Creates the session that a client requests; none if its path is unknown.
+/// Creates the session that a client requests; none if its path or the encoding in it is unknown.
 async fn session(
     connection: &Connection,
+    encodings: &Encodings,
     metrics: &WebTransportMetrics,
 ) -> Result<Option<WebTransportSession>, HandshakeFailure> {
     let PendingSession { request, session, mut connect, critical } = http3::receive_request(connection).await?;
@@ -270,7 +281,7 @@ async fn session(
         // The protocol needs datagrams.
         return Err(HandshakeFailure::Protocol(ErrorCode::Settings));
     }
-    let Some(Destination { room_code, encoding }) = Destination::of(request.path()) else {
+    let Some(Destination { room_code, encoding }) = Destination::of(request.path(), encodings) else {
         http3::answer(&mut connect.0, &SessionResponse::not_found()).await?;
         if connect.0.finish().is_ok() {
             // The answer must arrive before the connection is closed.

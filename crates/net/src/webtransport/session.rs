@@ -197,7 +197,8 @@ impl Transport for WebTransport {
     fn order(&self) -> DeliveryOrder {
         match self.encoding {
             Encoding::Protobuf => DeliveryOrder::Unordered,
-            Encoding::Json => DeliveryOrder::Ordered,
+            // Their state may be larger than a datagram, so it is sent on the stream.
+            Encoding::Json | Encoding::Own(_) => DeliveryOrder::Ordered,
         }
     }
 
@@ -239,7 +240,7 @@ impl Transport for WebTransport {
     }
 
     fn shared_framing(&self) -> Option<Framing> {
-        (self.encoding == Encoding::Protobuf).then_some(Framing::Stream)
+        matches!(self.encoding, Encoding::Protobuf).then_some(Framing::Stream)
     }
 
     fn queue_framed(&mut self, frames: &[u8]) {

@@ -2,6 +2,7 @@
 
 use crate::config::{Config, ConfigArguments, ConfigError, EffectiveSetting, reference};
 use aether_engine::RoomSettings;
+use aether_wire::Encodings;
 
 /// Flags of `aether check`.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -17,16 +18,22 @@ pub struct CheckArguments {
 impl CheckArguments {
     /// Returns the text to print, or every problem of the configuration. `room_types` are those of the server, with the
     /// settings that their games declare.
-    pub fn run(&self, room_types: &[(&str, RoomSettings)]) -> Result<String, ConfigError> {
-        if self.reference { Ok(reference()) } else { report(&self.config.load()?, room_types) }
+    pub fn run(&self, room_types: &[(&str, RoomSettings)], encodings: &Encodings) -> Result<String, ConfigError> {
+        if self.reference { Ok(reference()) } else { report(&self.config.load()?, room_types, encodings) }
     }
 }
 
-/// Lists the settings that are not defaults with their sources, or returns every problem for these room types.
-pub fn report(config: &Config, room_types: &[(&str, RoomSettings)]) -> Result<String, ConfigError> {
+/// Lists the settings that are not defaults with their sources, or returns every problem for these room types and
+/// encodings.
+pub fn report(
+    config: &Config,
+    room_types: &[(&str, RoomSettings)],
+    encodings: &Encodings,
+) -> Result<String, ConfigError> {
     let names: Vec<&str> = room_types.iter().map(|(name, _)| *name).collect();
     let mut problems = config.validate();
     problems.extend(config.unknown_room_types(&names));
+    problems.extend(config.unknown_encodings(encodings));
     let settings = room_types.iter().map(|(name, declared)| config.room_settings(name, declared.clone()));
     problems.extend(settings.filter_map(Result::err));
     if !problems.is_empty() {

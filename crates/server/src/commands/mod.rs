@@ -59,7 +59,7 @@ impl Command {
         match self {
             Command::Serve(arguments) => serve::run(server, &arguments, None),
             Command::Record(arguments) => serve::run(server, &arguments.serve, Some(arguments.folder)),
-            Command::Check(arguments) => print(arguments.run(&server.declared_room_types())),
+            Command::Check(arguments) => print(arguments.run(&server.declared_room_types(), &server.encodings)),
             Command::Token(arguments) => print(arguments.run(unix_seconds()).map(|token| format!("{token}\n"))),
             Command::Migrate(arguments) => print(block_on(arguments.run())),
             Command::Backup(arguments) => print(block_on(arguments.run())),

@@ -38,7 +38,7 @@ pub(crate) fn run(server: Server, arguments: &ServeArguments, recordings: Option
         Ok(config) => config,
         Err(error) => return fail(&error),
     };
-    if let Err(error) = super::check::report(&config, &server.declared_room_types()) {
+    if let Err(error) = super::check::report(&config, &server.declared_room_types(), &server.encodings) {
         return fail(&error);
     }
     if let Err(error) = logging::start(&config.log) {

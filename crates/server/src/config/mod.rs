@@ -191,6 +191,9 @@ section! {
         empty_seconds: u32 = 60, within 0..=86400;
         /// Number of tick threads; 0 means one less than the number of cores.
         tick_threads: usize = 0, within 0..=1024;
+        /// Number of threads that share the encoding of rooms with many clients (`parallel_clients_min` of the game, 64 by
+        /// default); 0 means the number of cores, 1 means that each tick thread encodes alone. Clients get the same bytes.
+        encode_threads: usize = 0, within 0..=1024;
         /// Time between two checkpoints of a durable room whose state has changed. A crash loses at most this much of what
         /// the game does not commit to the journal, such as movement; committed entries are not lost.
         checkpoint_ms: u32 = 1000, within 100..=60000;
@@ -392,6 +395,16 @@ impl Config {
     pub fn tick_threads(&self, cores: usize) -> usize {
         match self.rooms.tick_threads {
             0 => cores.saturating_sub(1).max(1),
+            threads => threads,
+        }
+    }
+
+    /// Returns the number of threads that share the encoding of large rooms, for a machine with `cores` cores. With 1, each
+    /// tick thread encodes alone.
+    #[must_use]
+    pub fn encode_threads(&self, cores: usize) -> usize {
+        match self.rooms.encode_threads {
+            0 => cores.max(1),
             threads => threads,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::value::{RawValue, SettingValue};
 use crate::tokens::Role;
+use aether_engine::{IndexKind, UpdateRing, WorldBounds};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -219,6 +220,61 @@ impl SettingValue for LogFormat {
             Self::Auto => "\"auto\"",
             Self::Pretty => "\"pretty\"",
             Self::Json => "\"json\"",
+        }
+        .to_owned()
+    }
+}
+
+impl SettingValue for WorldBounds {
+    fn expected() -> String {
+        "a list of four numbers, [minimum x, minimum y, maximum x, maximum y], each minimum below its maximum"
+            .to_owned()
+    }
+
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        let [min_x, min_y, max_x, max_y] = Vec::<f32>::parse_raw(raw)?.try_into().ok()?;
+        let bounds = WorldBounds { min: [min_x, min_y], max: [max_x, max_y] };
+        bounds.validate().is_ok().then_some(bounds)
+    }
+
+    fn to_toml(&self) -> String {
+        [self.min, self.max].concat().to_toml()
+    }
+}
+
+impl SettingValue for UpdateRing {
+    fn expected() -> String {
+        "a ring as \"distance:interval\", such as \"100:2\", with an interval of at least 1".to_owned()
+    }
+
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        let (distance, interval) = raw.text()?.split_once(':')?;
+        let ring = UpdateRing { distance: distance.trim().parse().ok()?, interval: interval.trim().parse().ok()? };
+        (ring.distance >= 0.0 && ring.distance.is_finite() && ring.interval >= 1).then_some(ring)
+    }
+
+    fn to_toml(&self) -> String {
+        format!("\"{}:{}\"", self.distance, self.interval)
+    }
+}
+
+impl SettingValue for IndexKind {
+    fn expected() -> String {
+        "grid or quadtree".to_owned()
+    }
+
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        match raw.text()? {
+            "grid" => Some(IndexKind::Grid),
+            "quadtree" => Some(IndexKind::Quadtree),
+            _ => None,
+        }
+    }
+
+    fn to_toml(&self) -> String {
+        match self {
+            IndexKind::Grid => "\"grid\"",
+            IndexKind::Quadtree => "\"quadtree\"",
         }
         .to_owned()
     }

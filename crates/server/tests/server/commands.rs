@@ -6,6 +6,7 @@ use aether_server::commands::token::TokenArguments;
 use aether_server::config::{Config, ConfigFile, Sources, reference};
 use aether_server::keys::KeyRing;
 use aether_server::tokens::{Role, Tokens};
+use aether_wire::Encodings;
 use clap::Parser;
 use std::path::Path;
 
@@ -34,9 +35,13 @@ fn token_arguments(flags: &[&str]) -> TokenArguments {
 #[test]
 fn check_lists_settings_with_their_sources() {
     let sandbox = [("sandbox", RoomSettings::default())];
-    let text = report(&config(""), &sandbox).unwrap();
+    let text = report(&config(""), &sandbox, &Encodings::default()).unwrap();
     assert_eq!(text, "The configuration is valid. All settings have their defaults.\n");
-    let text = report(&config("[http]\nadmin_key = \"0123456789abcdef\"\n[room.sandbox]\ntick_hz = 20\n"), &sandbox);
+    let text = report(
+        &config("[http]\nadmin_key = \"0123456789abcdef\"\n[room.sandbox]\ntick_hz = 20\n"),
+        &sandbox,
+        &Encodings::default(),
+    );
     let expected = "The configuration is valid. Settings that are not defaults:\n\n\
                     http.admin_key = (hidden)  # aether.toml, line 2\n\
                     room.sandbox.tick_hz = 20  # aether.toml, line 4\n";
@@ -46,7 +51,8 @@ fn check_lists_settings_with_their_sources() {
 #[test]
 fn check_validates_the_room_types_of_the_server() {
     let config = config("[room.sandbox]\ntick_hz = 30\n[room.other]\ntick_hz = 30\n");
-    let error = report(&config, &[("sandbox", RoomSettings::default())]).unwrap_err().to_string();
+    let error =
+        report(&config, &[("sandbox", RoomSettings::default())], &Encodings::default()).unwrap_err().to_string();
     assert!(error.contains("line 4: Unknown room type other"), "{error}");
     assert!(error.contains("line 2: room type sandbox: snapshot_hz must divide tick_hz"), "{error}");
 }
@@ -56,7 +62,7 @@ fn check_prints_the_reference() {
     let Ok(Program::Check(arguments)) = Program::try_parse_from(["aether", "check", "--reference"]) else {
         panic!("--reference is a flag of aether check");
     };
-    assert_eq!(arguments.run(&[]).unwrap(), reference());
+    assert_eq!(arguments.run(&[], &Encodings::default()).unwrap(), reference());
 }
 
 #[test]

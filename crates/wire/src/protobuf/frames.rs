@@ -336,6 +336,10 @@ pub(super) struct Pong {
     pub server_tick: u32,
     #[prost(uint32, tag = "4")]
     pub hold_us: u32,
+    #[prost(uint32, tag = "5")]
+    pub overload_rung: u32,
+    #[prost(uint32, tag = "6")]
+    pub slowdown_percent: u32,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -42,6 +42,8 @@ impl ServerMessage {
                 tick: pong.tick.0,
                 server_tick: pong.server_tick.0,
                 hold_us: pong.hold_us,
+                overload_rung: pong.overload_rung,
+                slowdown_percent: pong.slowdown_percent,
             }),
             ServerMessage::Error(error) => Server::Error(frames::ErrorNotice {
                 code: error.code.number(),
@@ -91,6 +93,8 @@ impl ServerMessage {
                 tick: Tick(pong.tick),
                 server_tick: Tick(pong.server_tick),
                 hold_us: pong.hold_us,
+                overload_rung: pong.overload_rung,
+                slowdown_percent: pong.slowdown_percent,
             }),
             Server::Error(error) => ServerMessage::Error(ErrorNotice {
                 code: ErrorCode::from_number(error.code),

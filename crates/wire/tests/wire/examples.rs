@@ -215,6 +215,19 @@ fn reply_examples() -> Vec<Example<ServerMessage>> {
                 tick: Tick(99),
                 server_tick: Tick(1_003),
                 hold_us: 850,
+                overload_rung: 0,
+                slowdown_percent: 0,
+            }),
+        ),
+        (
+            "pong of an overloaded room",
+            ServerMessage::Pong(Pong {
+                client_time: ClientTime(1_234_567),
+                tick: Tick(99),
+                server_tick: Tick(1_003),
+                hold_us: 850,
+                overload_rung: 5,
+                slowdown_percent: 25,
             }),
         ),
         (

@@ -120,8 +120,9 @@ fn server_message(
             let error = error.map(|(code, message)| CommandError { code, message });
             ServerMessage::Ack(Ack { seq, error })
         }),
-        (time(), tick(), tick(), any::<u32>()).prop_map(|(client_time, tick, server_tick, hold_us)| {
-            ServerMessage::Pong(Pong { client_time, tick, server_tick, hold_us })
+        (time(), tick(), tick(), any::<[u32; 3]>()).prop_map(|(client_time, tick, server_tick, numbers)| {
+            let [hold_us, overload_rung, slowdown_percent] = numbers;
+            ServerMessage::Pong(Pong { client_time, tick, server_tick, hold_us, overload_rung, slowdown_percent })
         }),
         (error_code(), text(TEXT_BYTES_MAX), any::<bool>())
             .prop_map(|(code, message, fatal)| { ServerMessage::Error(ErrorNotice { code, message, fatal }) }),

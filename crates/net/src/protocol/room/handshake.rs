@@ -83,6 +83,7 @@ impl<'a> RoomHandshake<'a> {
             address: client.address,
             is_local: client.is_local,
             order: client.order,
+            encoding: client.encoding,
         };
         self.step = Step::Lobby(self.gateway.lobby.join(attempt));
     }

@@ -169,8 +169,15 @@ impl<'a> JoinedClient<'a> {
         self.metrics().pings.inc();
         let hold = self.gateway.now().saturating_sub(received_at);
         self.metrics().ping_hold.observe(hold.as_secs_f64());
-        let server_tick = self.grant.member.tick();
-        let pong = Pong { client_time, tick, server_tick, hold_us: hold.as_micros() as u32 };
+        let stats = self.grant.member.stats();
+        let pong = Pong {
+            client_time,
+            tick,
+            server_tick: stats.tick,
+            hold_us: hold.as_micros() as u32,
+            overload_rung: stats.overload,
+            slowdown_percent: stats.slowdown_percent,
+        };
         self.answers.push((DeliveryPath::Unreliable, ServerMessage::Pong(pong)));
     }
 

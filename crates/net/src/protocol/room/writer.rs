@@ -8,7 +8,9 @@ use crate::relay::{Batch, RelayMember};
 use crate::transport::Transport;
 use aether_engine::ConnectionEndpoint;
 use aether_replication::DeliveryOrder;
-use aether_wire::{CloseReason, DeliveryPath, Encoding, PlayerId, ServerMessage, Snapshot, encode_state_packet};
+use aether_wire::{
+    CloseReason, DeliveryPath, Encoding, PlayerId, ServerMessage, Snapshot, StatePacket, encode_state_packet,
+};
 use std::time::Duration;
 use tracing::debug;
 
@@ -26,7 +28,7 @@ pub(crate) struct RoomOutputWriter<'a> {
     gateway: &'a Gateway,
     /// Time of the hello, until the player possesses an entity.
     hello_at: Option<Duration>,
-    /// Translator for a JSON client.
+    /// Translator for a client whose encoding has values by name.
     translator: Option<Box<JsonTranslator>>,
     /// Number of tick messages on this connection, and the time of the last one.
     tick_messages: (u32, Duration),
@@ -102,6 +104,12 @@ impl<'a> RoomOutputWriter<'a> {
         let after = self.messages_before_state(out.order());
         while let Some(packet) = endpoint.next_state() {
             match &mut self.translator {
+                None if !matches!(out.encoding(), Encoding::Protobuf) => {
+                    let packed = Snapshot::Packed(StatePacket { bytes: packet.to_vec(), after });
+                    if !self.write(out, DeliveryPath::Reliable, &ServerMessage::Snapshot(packed)) {
+                        return Some(ConnectionEnd::closing(CloseReason::RoomFailed));
+                    }
+                }
                 None => {
                     let encode = |scratch: &mut Vec<u8>| encode_state_packet(&packet, after, scratch);
                     if out.write(DeliveryPath::Unreliable, encode).is_ok() {
@@ -170,7 +178,7 @@ impl<'a> RoomOutputWriter<'a> {
                     self.metrics().packets_out[EVENT].inc();
                     out.queue(DeliveryPath::Reliable, message);
                 }
-                Encoding::Json => {
+                Encoding::Json | Encoding::Own(_) => {
                     if let Ok(message) = ServerMessage::decode(message) {
                         self.write(out, DeliveryPath::Reliable, &message);
                     }

@@ -329,10 +329,7 @@ async fn fragments_are_rejected_before_the_hello_and_reassembled_after_it() {
         let body = GameBody::Packed { code: 7, payload: payload.clone() };
         let message = ClientMessage::Game(GameMessage { seq: CommandSeq(1), body: body.clone() });
         let mut whole = Vec::new();
-        match encoding {
-            JSON => message.encode_json(&mut whole).expect("the message can be encoded"),
-            PROTOBUF => message.encode(&mut whole).expect("the message can be encoded"),
-        }
+        encoding.encode_client(&message, &mut whole).expect("the message can be encoded");
         let cut = fragment(MessageId(5), &whole, CLIENT_FRAGMENT_BYTES).expect("it can be cut");
         let mut parts: Vec<Fragment> = cut.collect();
         // Order does not matter, and neither do duplicates.

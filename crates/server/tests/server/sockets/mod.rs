@@ -13,6 +13,7 @@ mod operations;
 mod pages;
 mod platforms;
 mod play;
+mod plaza;
 mod queries;
 mod relay;
 mod requests;

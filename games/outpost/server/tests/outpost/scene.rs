@@ -124,7 +124,8 @@ impl Walker {
                     ClientMessage::Hello(_) => self.has_sent_hello = true,
                     ClientMessage::Ping(ping) => {
                         let server_tick = welcome.server_tick;
-                        let pong = Pong { client_time: ping.client_time, tick: ping.tick, server_tick, hold_us: 0 };
+                        let pong =
+                            Pong { client_time: ping.client_time, tick: ping.tick, server_tick, ..Pong::default() };
                         send(&mut self.down[1], now, &ServerMessage::Pong(pong));
                     }
                     message => drop(self.endpoint.push(message)),
