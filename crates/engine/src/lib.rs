@@ -33,7 +33,7 @@ mod waking;
 
 pub use aether_bits as bits;
 pub use aether_bits::Random;
-pub use aether_wire::Permissions;
+pub use aether_wire::{JoinMetadata, Permissions};
 pub use builder::{BuildError, RoomBuilder};
 pub use connection::{ConnectionEndpoint, RoomEndpoint};
 pub use context::{Context, Viewpoint};

@@ -45,7 +45,11 @@ fn hash() -> aether_wire::SchemaHash {
 }
 
 fn join_options() -> JoinOptions {
-    JoinOptions { token: Some(Token::new("login")), room: Some(RoomSelector::Code("ABCD".to_owned())) }
+    JoinOptions {
+        token: Some(Token::new("login")),
+        room: Some(RoomSelector::Code("ABCD".to_owned())),
+        metadata: [("team", "red")].into(),
+    }
 }
 
 fn client() -> Client<SandboxClient> {
