@@ -26,8 +26,8 @@ pub enum Request {
         /// New content of the object.
         value: Vec<u8>,
     },
-    /// Reads a profile of an account. Answered by [`Answer::Value`] with a JSON object that has `id`, `name` and `data`.
-    /// The account itself may write all three, so they are wishes of the player, such as a name or an appearance.
+    /// Reads a profile of an account. Answered by [`Answer::Value`] with a JSON object that has `id`, `name` and `data`,
+    /// or none for a guest. The account may write all three, so they are wishes of the player, such as an appearance.
     Profile {
         /// Account that owns the profile.
         user: String,

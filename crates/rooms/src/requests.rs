@@ -131,9 +131,12 @@ impl RoomRequests {
         Ok(Answer::Done)
     }
 
-    /// Reads a profile, or the active one instead of one that the account does not have.
+    /// Reads a profile, or the active one instead of one that the account does not have. A guest has no account.
     async fn profile(&self, user: &str, wanted: Option<&str>) -> Result<Answer, ServiceError> {
-        let list = self.operate::<ListProfiles>(account(user)?, Default::default()).await?;
+        let list = match self.operate::<ListProfiles>(account(user)?, Default::default()).await {
+            Err(error) if error.code == GrpcCode::NotFound => return Ok(Answer::Value(None)),
+            list => list?,
+        };
         let named = list.profiles.iter().find(|profile| Some(profile.id.as_str()) == wanted);
         let profile = named.or_else(|| list.profiles.iter().find(|profile| profile.active));
         Ok(Answer::Value(profile.and_then(|profile| serde_json::to_vec(profile).ok())))
