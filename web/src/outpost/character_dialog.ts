@@ -19,8 +19,8 @@ export class CharacterDialog {
   /** Character in the form; undefined for a new one. */
   private edited: CharacterProfile | undefined;
   private appearance = 0;
-  /** Appearance of the own player in the room. */
-  private shown = 0;
+  /** Appearances that the room gave to characters without a chosen one, by profile. */
+  private readonly given = new Map<string, number>();
   /** Character whose deletion needs a second click. */
   private doomed: string | undefined;
 
@@ -40,10 +40,11 @@ export class CharacterDialog {
     element("appearances", HTMLElement).append(...CHARACTERS.map((_, appearance) => this.choiceOf(appearance)));
   }
 
-  /** Sets the appearance of the own player, for a character without a chosen one. */
+  /** Handles the appearance of the own player in the room. */
   seen(appearance: number): void {
-    if (appearance === this.shown) return;
-    this.shown = appearance;
+    const { active } = this.roster;
+    if (active === undefined || this.given.get(active.id) === appearance) return;
+    this.given.set(active.id, appearance);
     if (this.dialog.open) this.render();
   }
 
@@ -159,7 +160,7 @@ export class CharacterDialog {
 
   /** Appearance of a character. Without a chosen one, the room gave it one. */
   private appearanceOf(profile: CharacterProfile): number {
-    return this.roster.appearanceOf(profile) ?? (profile.isActive ? this.shown : 0);
+    return this.roster.appearanceOf(profile) ?? this.given.get(profile.id) ?? 0;
   }
 
   private choose(appearance: number): void {

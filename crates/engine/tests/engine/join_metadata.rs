@@ -65,7 +65,11 @@ fn teams(room: &Room<Teams>) -> String {
 fn played() -> Room<Teams> {
     let mut room = Room::builder(Teams, settings()).seed(1).record("teams").build().unwrap();
     let handle = room.handle();
-    let joins = [request([("team", "red"), ("greeting", "hé")]), request([("team", "green")]), request([])];
+    let joins = [
+        request([("team", "red"), ("greeting", "hé")]),
+        request([("team", "green")]),
+        request(JoinMetadata::default()),
+    ];
     let endpoints = joins.map(|join| handle.join(join, DeliveryOrder::Ordered).unwrap());
     room.tick(&mut NoObserver);
     assert!(endpoints.iter().all(|endpoint| matches!(endpoint.admission(), Some(Ok(_)))));
