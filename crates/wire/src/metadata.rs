@@ -18,52 +18,61 @@ use std::fmt;
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct JoinMetadata {
-    /// Ordered by key. A decoded message may repeat a key, until it is checked.
-    entries: Vec<(String, String)>,
+    /// None without entries. On the heap, because messages of clients wait in queues, and few of them are a hello.
+    entries: Option<Box<Entries>>,
 }
+
+/// Entries, ordered by key. A decoded message may repeat a key, until it is checked.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Entries(Vec<(String, String)>);
 
 impl JoinMetadata {
     /// Returns the text of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
-        let index = self.entries.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok()?;
-        Some(&self.entries[index].1)
+        let index = self.entries().binary_search_by(|(known, _)| known.as_str().cmp(key)).ok()?;
+        Some(&self.entries()[index].1)
     }
 
     /// Sets the text of a key.
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<String>) {
         let key = key.into();
-        match self.entries.binary_search_by(|(known, _)| known.cmp(&key)) {
-            Ok(index) => self.entries[index].1 = value.into(),
-            Err(index) => self.entries.insert(index, (key, value.into())),
+        let Entries(entries) = &mut **self.entries.get_or_insert_default();
+        match entries.binary_search_by(|(known, _)| known.cmp(&key)) {
+            Ok(index) => entries[index].1 = value.into(),
+            Err(index) => entries.insert(index, (key, value.into())),
         }
     }
 
     /// Returns the entries, ordered by key.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        self.entries.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+        self.entries().iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
     /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.entries().len()
     }
 
     /// Returns true if there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.is_none()
     }
 
     /// Collects received entries, also repeated keys.
     pub(crate) fn from_received(mut entries: Vec<(String, String)>) -> JoinMetadata {
         entries.sort_by(|(one, _), (other, _)| one.cmp(other));
-        JoinMetadata { entries }
+        JoinMetadata { entries: (!entries.is_empty()).then(|| Box::new(Entries(entries))) }
+    }
+
+    fn entries(&self) -> &[(String, String)] {
+        self.entries.as_deref().map_or(&[], |Entries(entries)| entries)
     }
 
     pub(crate) fn has_repeated_key(&self) -> bool {
-        self.entries.windows(2).any(|pair| pair[0].0 == pair[1].0)
+        self.entries().windows(2).any(|pair| pair[0].0 == pair[1].0)
     }
 }
 
