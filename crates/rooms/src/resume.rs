@@ -146,6 +146,7 @@ mod tests {
             name: "Ann".into(),
             role: Role::Player,
             issued_at: 1,
+            metadata: JoinMetadata::default(),
         }
     }
 
