@@ -59,7 +59,7 @@ pub struct NativeClientSettings {
 /// use aether_wire::RoomSelector;
 ///
 /// let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
-/// let core = Client::new(game, ClientSettings::default(), JoinOptions { room: Some(room), token: None });
+/// let core = Client::new(game, ClientSettings::default(), JoinOptions { room: Some(room), ..JoinOptions::default() });
 /// let connector = Connector::new(&"http://127.0.0.1:7350".parse()?);
 /// let settings = NativeClientSettings { tokens: TokenSource::guest(), ..NativeClientSettings::default() };
 /// let mut client = NativeClient::new(core, connector, settings)?;

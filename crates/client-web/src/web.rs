@@ -91,10 +91,18 @@ pub struct Core {
 
 #[wasm_bindgen]
 impl Core {
-    /// Creates a core for a room, selected by `kind`: "id", "code", "type", "newPrivate", or "" for the only type of the server.
+    /// Creates a core for a room, selected by `kind`: "id", "code", "type", "newPrivate", or "" for the only type of the
+    /// server. `metadata` has keys and texts by turns.
     #[wasm_bindgen(constructor)]
     #[must_use]
-    pub fn new(kind: &str, name: String, label: Option<String>, seed: f64, rules: Option<ScriptRules>) -> Core {
+    pub fn new(
+        kind: &str,
+        name: String,
+        label: Option<String>,
+        metadata: Vec<String>,
+        seed: f64,
+        rules: Option<ScriptRules>,
+    ) -> Core {
         let room = match kind {
             "id" => Some(RoomSelector::Id(RoomId(name))),
             "code" => Some(RoomSelector::Code(name)),
@@ -103,10 +111,9 @@ impl Core {
             _ => None,
         };
         let rules = rules.map(|rules| rules.script);
-        Core {
-            core: crate::ClientCore::new(rules, JoinOptions { token: None, room }, seed.to_bits()),
-            frame: Vec::new(),
-        }
+        let metadata = metadata.chunks_exact(2).map(|entry| (entry[0].as_str(), entry[1].as_str())).collect();
+        let join_options = JoinOptions { token: None, room, metadata };
+        Core { core: crate::ClientCore::new(rules, join_options, seed.to_bits()), frame: Vec::new() }
     }
 
     /// Visible entities around the own one.

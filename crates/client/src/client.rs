@@ -10,8 +10,8 @@ use crate::{
 use aether_bits::{BitReader, BitWriter, Component};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
-    ClientMessage, CommandSeq, EntityId, Event, GameBody, GameMessage, InputSeq, Reassembler, ServerMessage, Snapshot,
-    Tick, Token, Welcome,
+    ClientMessage, CommandSeq, EntityId, ErrorCode, ErrorNotice, Event, GameBody, GameMessage, InputSeq, Reassembler,
+    ServerMessage, Snapshot, Tick, Token, Welcome,
 };
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ use std::time::Duration;
 /// }
 ///
 /// let room = RoomSelector::Type { name: "race".to_owned(), label: None };
-/// let mut client = Client::new(Race, ClientSettings::default(), JoinOptions { room: Some(room), token: None });
+/// let mut client = Client::new(Race, ClientSettings::default(), JoinOptions { room: Some(room), ..JoinOptions::default() });
 ///
 /// // The transport is open: the next frame sends the hello.
 /// client.connected(DeliveryOrder::Ordered, Duration::ZERO);
@@ -171,8 +171,13 @@ impl<G: ClientGame> Client<G> {
         self.outbox.messages.clear();
         self.reassembler.clear();
         self.delivery_order = delivery_order;
-        if let Some(hello) = self.session.handle_connected() {
-            self.send(OutgoingMessage::reliable(ClientMessage::Hello(hello)));
+        let Some(hello) = self.session.handle_connected() else { return };
+        match hello.check() {
+            Ok(()) => self.send(OutgoingMessage::reliable(ClientMessage::Hello(hello))),
+            Err(error) => {
+                let (code, message) = (ErrorCode::BadMessage, error.to_string());
+                self.end(EndReason::JoinRejected(ErrorNotice { code, message, fatal: true }));
+            }
         }
     }
 

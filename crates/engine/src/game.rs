@@ -6,7 +6,8 @@ use crate::schema::{GameSchemaBuilder, PlayerMessage};
 use aether_bits::{BitReader, Component, ReadError, Replicate, StateHasher};
 use aether_wire::limits::TEXT_BYTES_MAX;
 use aether_wire::{
-    CloseReason, EntityId, ErrorCode, MovementDelta, Permissions, PlayerId, PlaygroundSpawn, RequestId, SpawnRequest,
+    CloseReason, EntityId, ErrorCode, JoinMetadata, MovementDelta, Permissions, PlayerId, PlaygroundSpawn, RequestId,
+    SpawnRequest,
 };
 use aether_world::World;
 
@@ -75,7 +76,7 @@ pub trait Game: Send + Sized + 'static {
     /// Called once, before the first tick of a new room.
     fn init(&mut self, _room: &mut Context<'_>) {}
 
-    /// Decides if a player may join. An error rejects the join.
+    /// Decides if a player may join. An error rejects the join, and the client gets its code and sentence.
     fn join_attempt(&mut self, _room: &mut Context<'_>, _request: &JoinRequest) -> Result<(), Rejection> {
         Ok(())
     }
@@ -204,8 +205,8 @@ pub struct JoinRequest {
     pub name: String,
     /// Permissions from the account's role.
     pub permissions: Permissions,
-    /// Data that the client sent with its hello, for the game.
-    pub metadata: Vec<u8>,
+    /// Texts that the client sent with its hello, for the game. A client may send anything.
+    pub metadata: JoinMetadata,
 }
 
 /// A command of the playground, for tests and demonstrations.

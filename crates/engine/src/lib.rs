@@ -37,7 +37,7 @@ pub use aether_bits as bits;
 pub use aether_bits::Random;
 pub use aether_replication::UpdateRing;
 pub use aether_space::{IndexKind, InterestSettings, WorldBounds};
-pub use aether_wire::Permissions;
+pub use aether_wire::{JoinMetadata, Permissions};
 pub use builder::{BuildError, RoomBuilder};
 pub use connection::{ConnectionEndpoint, RoomEndpoint};
 pub use context::{Context, Viewpoint};

@@ -163,8 +163,8 @@ impl RoomHost {
         let roles = self.requests.services().sessions.roles();
         let player = |member: room::MemberIdentity| {
             let permissions = member.role.max(roles.of(member.user)).permissions();
-            let request =
-                JoinRequest { user: member.user.to_string(), name: member.name, permissions, metadata: Vec::new() };
+            let room::MemberIdentity { name, metadata, .. } = member;
+            let request = JoinRequest { user: member.user.to_string(), name, permissions, metadata };
             (PlayerId(member.player), request)
         };
         let players: Vec<_> = members.into_iter().map(player).collect();

@@ -162,7 +162,7 @@ impl RoomLobby {
             user: identity.user.clone(),
             name: identity.name.clone(),
             permissions: self.role_of(identity.role, &identity.user).permissions(),
-            metadata: Vec::new(),
+            metadata: attempt.hello.metadata.clone(),
         };
         let place = room.places.take(attempt.address).map_err(|PlacesTaken| {
             let sentence = "your network has reached its limit of players in this room; join another one";
@@ -177,6 +177,7 @@ impl RoomLobby {
             name: identity.name,
             role: identity.role,
             issued_at: identity.issued_at,
+            metadata: attempt.hello.metadata.clone(),
         };
         let membership = self.membership(room, account, record, connecting);
         *lock(&membership.place) = place;
@@ -267,6 +268,7 @@ impl RoomLobby {
             name: identity.name,
             role: identity.role,
             issued_at: identity.issued_at,
+            metadata: identity.metadata,
         };
         Ok(match (validity, is_spent) {
             (SessionValidity::Ended, _) => ResumeLookup::Unknown,
@@ -351,10 +353,10 @@ impl RoomLobby {
         if self.sessions.add(VerifiedSession { session, user, issued_at, granted }) == SessionValidity::Ended {
             return Err(rejected("revoked"));
         }
-        // Names of accounts may be longer than names in the protocol.
-        identity.name.truncate(identity.name.floor_char_boundary(NAME_BYTES_MAX));
         // Names of earlier versions may have characters that deceive others.
-        identity.name = aether_names::cleaned(&identity.name);
+        let name = aether_names::cleaned(&identity.name);
+        // Names of accounts may be longer than names in the protocol.
+        identity.name = aether_names::shortened(&name, NAME_BYTES_MAX).into_owned();
         Ok(identity)
     }
 
@@ -475,6 +477,7 @@ fn member_identity(record: &ResumeRecord) -> Option<room::MemberIdentity> {
         name: record.name.clone(),
         role: record.role,
         issued_at: record.issued_at,
+        metadata: record.metadata.clone(),
     })
 }
 

@@ -9,6 +9,7 @@ mod failures;
 mod hostile;
 mod inputs;
 mod interest;
+mod join_metadata;
 mod lag_compensation;
 mod lifecycle;
 mod outside;

@@ -220,8 +220,8 @@ fn read(transaction: &mut Transaction<'_>, (lease, room): (RoomLease, NewRoom)) 
     let (state, applied) = state.map_or((None, 0), |(state, applied)| (Some(state), applied));
     let select = "SELECT last_player FROM rooms WHERE id = ?1";
     let last_player = transaction.row(select, values![&lease.room], |row| row.get::<i64>(0))?.unwrap_or(0);
-    let select =
-        "SELECT player, user_id, session, name, role, issued_at FROM room_players WHERE room = ?1 ORDER BY player";
+    let select = "SELECT player, user_id, session, name, role, issued_at, metadata
+        FROM room_players WHERE room = ?1 ORDER BY player";
     let members = transaction.rows(select, values![&lease.room], MemberIdentity::from_row)?;
     let select = "SELECT number, entry FROM room_journal WHERE room = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
     let journal = transaction.rows(select, values![&lease.room, applied, JOURNAL_MAX], |row| {

@@ -141,9 +141,10 @@ fn write(transaction: &mut Transaction<'_>, lease: &RoomLease, batch: &Batch, at
 
 fn write_member(transaction: &mut Transaction<'_>, room: &str, member: &StoredMember) -> Result<(), StoreError> {
     let StoredMember { identity, hash, previous_hash } = member;
+    let metadata = serde_json::to_string(&identity.metadata).unwrap_or_else(|_| "{}".to_owned());
     let insert = "INSERT INTO room_players
-            (room, player, user_id, session, name, role, issued_at, hash, previous_hash, heard)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            (room, player, user_id, session, name, role, issued_at, hash, previous_hash, heard, metadata)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
         ON CONFLICT (room, player) DO UPDATE SET session = excluded.session, issued_at = excluded.issued_at,
             hash = excluded.hash, previous_hash = excluded.previous_hash, heard = excluded.heard";
     let parameters = values![
@@ -157,6 +158,7 @@ fn write_member(transaction: &mut Transaction<'_>, room: &str, member: &StoredMe
         &hash[..],
         previous_hash.as_ref().map(|hash| &hash[..]),
         false,
+        &metadata,
     ];
     transaction.execute(insert, parameters).map(|_| ())
 }

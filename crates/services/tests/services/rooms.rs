@@ -42,6 +42,7 @@ fn member(player: u32, user: Uuid, hash: u8, previous: Option<u8>) -> StoredMemb
         name: "Ann".into(),
         role: Role::Player,
         issued_at: 5,
+        metadata: [("team", "r\u{0}d")].into(),
     };
     StoredMember { identity, hash: [hash; 32], previous_hash: previous.map(|hash| [hash; 32]) }
 }

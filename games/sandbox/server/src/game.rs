@@ -1,6 +1,7 @@
 //! The game.
 
 use crate::{REWIND_TICKS, save};
+use aether::names::shortened;
 use aether::prelude::*;
 use aether_sandbox_rules::{
     Controls, EDGE, HIT_RADIUS, Hit, Look, RELOAD_SECONDS, SHOT_SECONDS, SPEED_MAX, Scoreboard, Ship, Shot, Thing,
@@ -8,6 +9,8 @@ use aether_sandbox_rules::{
 };
 use std::collections::BTreeMap;
 
+/// Maximum length of a name, as in [`Scoreboard`]. Longer names are shortened.
+const NAME_BYTES_MAX: usize = 24;
 /// Damage of a hit to a hull.
 const DAMAGE: i32 = 25;
 
@@ -52,13 +55,6 @@ impl Game for Sandbox {
             let position = self.random_position(room);
             self.spawn_thing(room, look, position, 0.0, 0.5);
         }
-    }
-
-    fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
-        if request.name.len() > 24 {
-            return Err(Rejection::new(ErrorCode::BadValue, "the name is longer than 24 bytes; choose a shorter one"));
-        }
-        Ok(())
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
@@ -271,14 +267,14 @@ impl Sandbox {
 
     fn update_scoreboard(&mut self, room: &mut Context<'_>) {
         let best = self.pilots.iter().max_by_key(|(player, pilot)| (pilot.hits, std::cmp::Reverse(player.0)));
-        let leader = best.and_then(|(player, _)| room.name(*player)).unwrap_or("");
+        let leader = shortened(best.and_then(|(player, _)| room.name(*player)).unwrap_or(""), NAME_BYTES_MAX);
         let hits = best.map_or(0, |(_, pilot)| pilot.hits);
         let players = self.pilots.len() as u16;
         let shown = self.scoreboard.and_then(|board| room.world.get::<Scoreboard>(board));
         if shown.is_some_and(|board| board.leader == leader && board.hits == hits && board.players == players) {
             return;
         }
-        let now = Scoreboard { leader: leader.to_owned(), hits, players };
+        let now = Scoreboard { leader: leader.into_owned(), hits, players };
         match self.scoreboard.and_then(|board| room.world.get_mut::<Scoreboard>(board)) {
             Some(board) => *board = now,
             None => self.scoreboard = room.world.spawn(now).ok(),

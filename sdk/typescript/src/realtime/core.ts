@@ -14,6 +14,9 @@ export type RoomChoice =
   | { readonly type: { readonly name: string; readonly label?: string } }
   | { readonly newPrivate: { readonly name: string; readonly label?: string } };
 
+/** Texts that the game reads when the player joins. */
+export type JoinMetadata = Readonly<Record<string, string>>;
+
 /** Position or velocity in messages that are not declared by a game. */
 export interface Vector {
   readonly x: number;

@@ -16,6 +16,18 @@ test("the hello names the room and carries the token; the welcome joins", async 
   assert.deepEqual(network.events[0], { kind: "joined", welcome: WELCOME, isResumed: false });
 });
 
+test("a hello that joins carries the metadata, and one that resumes does not", async () => {
+  const network = new Network();
+  const metadata = { profile: "mage" };
+  await network.joined({ metadata });
+  assert.deepEqual(network.peer.of("hello")[0].payload, { token: "token-1", room: { type: { name: "arena" } }, metadata });
+  network.peer.cut();
+  await network.time.pass(200);
+  network.peer.say("error", { code: "resume_refused", message: "too late", fatal: false });
+  const hellos = network.peer.of("hello").map((hello) => hello.payload);
+  assert.deepEqual(hellos, [{ resumeToken: "resume-1" }, { token: "token-1", room: { id: "room-1" }, metadata }]);
+});
+
 test("one input is sent per tick, numbered without gaps", async () => {
   const network = new Network();
   const room = await network.joined();

@@ -7,6 +7,8 @@ mod failures;
 mod functions;
 mod handshake;
 mod http_page;
+mod join_metadata;
+mod long_names;
 mod native;
 mod openapi;
 mod operations;

@@ -2,6 +2,7 @@
 
 mod build_commands;
 mod building;
+mod characters;
 mod durable;
 mod prediction;
 mod scene;

@@ -8,6 +8,7 @@ import type {
   CoreStatistics,
   Entity,
   Fields,
+  JoinMetadata,
   RoomChoice,
   RoomEvent,
   Send,
@@ -40,6 +41,8 @@ import { ENTITIES_MAX, World } from "./world.ts";
 export interface JsonCoreOptions {
   /** The room to join; by default of the server's only room type. */
   readonly room?: RoomChoice | undefined;
+  /** Texts for the game. */
+  readonly metadata?: JoinMetadata;
   /** Interpolated fields by channel. Other fields change when their state arrives. */
   readonly motions?: Readonly<Record<string, Motions>> | undefined;
   readonly time?: Time;
@@ -89,7 +92,7 @@ export class JsonCore implements Core {
   private packetsReceived = 0;
 
   constructor(options: JsonCoreOptions = {}) {
-    this.joinState = new JoinState(options.room, options.time ?? systemTime);
+    this.joinState = new JoinState(options.room, options.metadata ?? {}, options.time ?? systemTime);
     this.motions = options.motions ?? {};
   }
 

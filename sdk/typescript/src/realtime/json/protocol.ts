@@ -1,7 +1,7 @@
 // Realtime protocol, version 2, in JSON. See WIRE_FORMAT.md.
 
 import type { RoomCode } from "../../error.ts";
-import type { CloseReason, Fields, Manifest, RoomChoice, Vector, Welcome } from "../core.ts";
+import type { CloseReason, Fields, JoinMetadata, Manifest, RoomChoice, Vector, Welcome } from "../core.ts";
 
 /** Protocol version in every envelope. */
 const PROTOCOL_VERSION = 2;
@@ -13,6 +13,7 @@ export interface Hello {
   readonly token?: string;
   readonly room?: RoomChoice;
   readonly resumeToken?: string;
+  readonly metadata?: JoinMetadata;
 }
 
 export interface Input {
