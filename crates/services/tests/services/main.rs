@@ -9,6 +9,7 @@ mod objects;
 mod purchase;
 mod rooms;
 mod round_trips;
+mod router;
 mod sessions;
 mod storage;
 mod wallet;
