@@ -153,7 +153,7 @@ pub fn router(api: PublicApi) -> Router {
     Router::new()
         .route("/rt", get(realtime::upgrade))
         .route("/api/rooms/{code}/ws", get(realtime::upgrade_to_room))
-        .route(socket::PATH, get(socket::upgrade))
+        .route("/ws", get(socket::upgrade))
         .merge(requests)
         .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
         .merge(client)

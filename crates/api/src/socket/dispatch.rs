@@ -38,12 +38,14 @@ pub(super) struct Origin<'a> {
 pub(super) fn class_of(message: Option<&Message>) -> MessageClass {
     match message {
         Some(Message::MatchDataSend(_) | Message::PartyDataSend(_)) => MessageClass::Frequent,
+        // They start costly work, or their events are sent to many sessions.
         Some(
             Message::ChannelJoin(_)
             | Message::MatchCreate(_)
             | Message::MatchmakerAdd(_)
             | Message::PartyCreate(_)
-            | Message::PartyMatchmakerAdd(_),
+            | Message::PartyMatchmakerAdd(_)
+            | Message::StatusUpdate(_),
         ) => MessageClass::Costly,
         _ => MessageClass::Usual,
     }

@@ -24,9 +24,6 @@ use aether_services::calls::{RatePreset, Serve};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Path of the socket.
-pub const PATH: &str = "/ws";
-
 /// Settings of the services socket.
 #[derive(Clone, Debug)]
 pub struct SocketSettings {

@@ -189,8 +189,8 @@ section! {
     pub struct Socket {
         /// Maximum size of a client's message. A higher value costs memory per connection.
         message_bytes_max: usize = 65_536, within 4096..=1048576;
-        /// Rate limit of a connection's messages. Messages that start costly work, such as a join of a chat, have a limit of 5
-        /// per second; data of matches and parties 60 (burst 30).
+        /// Rate limit of a connection's messages. Messages that cost more or reach many, such as a join of a chat or a status,
+        /// have a limit of 5 per second; data of matches and parties 60 (burst 30).
         messages_per_second: u32 = 100, within 1..=100000;
         /// Burst of `messages_per_second`: messages that may arrive at once after a pause.
         messages_burst: u32 = 40, within 1..=100000;

@@ -65,11 +65,12 @@ async fn bad_tokens_and_formats_are_rejected_before_the_upgrade() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sockets_count_against_the_limits_of_the_account_and_the_server() {
+async fn sockets_count_against_the_limits_of_the_account_and_the_address() {
     let server = TestServer::start(|config| {
         config.connections.per_account_max = 2;
-        config.connections.max = 3;
         config.connections.per_ip_max = 3;
+        // Limits of addresses apply to public servers.
+        config.http.trusted_proxies = vec!["127.0.0.1".parse().expect("the address is valid")];
     })
     .await;
     let [one, other] = [ApiClient::new_user(server.http).await, ApiClient::new_user(server.http).await];
@@ -79,7 +80,7 @@ async fn sockets_count_against_the_limits_of_the_account_and_the_server() {
     let status = |opened: Result<ServicesSocket, aether_testkit_server::HttpAnswer>| opened.err().map(|it| it.status);
     assert_eq!(status(ServicesSocket::open(server.http, &query(&one), "").await), Some(429), "of the account");
     let _third = server.socket(&other.token).await;
-    assert_eq!(status(ServicesSocket::open(server.http, &query(&other), "").await), Some(503), "of the server");
+    assert_eq!(status(ServicesSocket::open(server.http, &query(&other), "").await), Some(503), "of the address");
     drop(first);
     aether_testkit_server::until("a free connection", || server.connections() == 2).await;
     server.socket(&one.token).await;

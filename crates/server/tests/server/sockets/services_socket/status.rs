@@ -64,10 +64,11 @@ async fn each_session_of_a_user_has_its_own_status_and_updates_keep_their_order(
     for socket in [&mut one, &mut other] {
         socket.request(json!({ "ping": {} })).await;
     }
-    for number in 0..10 {
+    // As many as the burst of costly messages.
+    for number in 0..5 {
         one.send(&json!({ "status_update": { "status": number.to_string() } })).await;
     }
-    for number in 0..10 {
+    for number in 0..5 {
         let [joins, _] = changes(&other.next().await);
         assert_eq!(joins, changed(&user, &number.to_string()));
     }
@@ -79,9 +80,9 @@ async fn each_session_of_a_user_has_its_own_status_and_updates_keep_their_order(
         statuses.sort();
         statuses
     };
-    assert_eq!(statuses(), ["9", "mine"]);
+    assert_eq!(statuses(), ["4", "mine"]);
     assert_eq!(other.request(json!({ "status_update": {} })).await, json!({}), "without a text it is removed");
-    assert_eq!(statuses(), ["9"]);
+    assert_eq!(statuses(), ["4"]);
     server.stop().await;
 }
 
