@@ -10,7 +10,7 @@ use crate::sessions::{LiveSessions, VerifiedSession};
 use aether_engine::{JoinRequest, Rejection};
 use aether_limits::{KeyedShare, KeyedShares};
 use aether_metrics::{Counter, Registry};
-use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity};
+use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity, VerifiedAccount};
 use aether_services::Services;
 use aether_services::room::{self, ResumeTarget, Visit};
 use aether_services::session::tokens::{Role, Tokens, VerifiedToken};
@@ -460,6 +460,18 @@ impl Lobby for RoomLobby {
             entities_active: Some(stats.entities),
             tick_us: Some(stats.tick_time.as_micros() as u32),
             ..manifest
+        }
+    }
+
+    fn admit_account(&self, account: VerifiedAccount) -> Result<Box<dyn Any + Send>, Rejection> {
+        let VerifiedAccount { session, user, issued_at } = account;
+        let ended = || Rejection::new(ErrorCode::Unauthenticated, "the session has ended: sign in again");
+        let id = Uuid::try_parse(&user).map_err(|_| ended())?;
+        let share = self.account_share(&user)?;
+        let verified = VerifiedSession { session, user: id, issued_at, granted: Role::default() };
+        match self.sessions.add(verified) {
+            SessionValidity::Ended => Err(ended()),
+            SessionValidity::Valid => Ok(Box::new((share, self.host.requests.presence.socket(session)))),
         }
     }
 

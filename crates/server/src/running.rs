@@ -10,6 +10,7 @@ use crate::node;
 use crate::server::Server;
 use crate::tokens::Tokens;
 use aether_api::listener::{self, ListenerSettings};
+use aether_api::socket::SocketSettings;
 use aether_api::{AllowedOrigins, Pages, PublicApi, TrustedProxies};
 use aether_engine::{EncodePool, Scheduler};
 use aether_limits::RateLimit;
@@ -23,7 +24,7 @@ use aether_rooms::{
 };
 use aether_services::Services;
 use aether_store::StoreError;
-use aether_wire::{Encodings, RoomSelector};
+use aether_wire::{CloseReason, Encodings, RoomSelector};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -245,6 +246,7 @@ impl RunningServer {
             backend: Arc::clone(&self.backend) as _,
             gateway: Arc::clone(&self.gateway),
             client_api,
+            socket: socket_settings(config),
             proxies,
             origins: Arc::clone(&self.origins),
             encodings,
@@ -384,6 +386,7 @@ impl RunningServer {
         self.rooms.close();
         self.gateway.announce_stop(grace);
         self.wait_for_no_connections(grace).await;
+        self.services.router.disconnect_all(CloseReason::Shutdown, "The server stops.");
         let rooms = Arc::clone(&self.rooms);
         // Ending rooms waits for their threads.
         let ended = tokio::task::spawn_blocking(move || rooms.stop());
@@ -519,6 +522,19 @@ fn connection_settings(config: &Config) -> ConnectionSettings {
         message_bytes_max: connections.message_bytes_max,
         rate: RateLimit { per_second: connections.messages_per_second, burst: connections.messages_burst },
         write_stall: seconds(connections.write_stall_seconds),
+    }
+}
+
+fn socket_settings(config: &Config) -> SocketSettings {
+    let socket = &config.socket;
+    // While too many requests run, nothing is read, so they must end before the idle timeout.
+    let seconds_max = config.http.request_seconds.min(config.connections.idle_seconds / 2).max(1);
+    SocketSettings {
+        node: config.node_name.to_string().into(),
+        message_bytes_max: socket.message_bytes_max,
+        requests_max: socket.requests_max,
+        request_time_max: Duration::from_secs(seconds_max.into()),
+        rate: RateLimit { per_second: socket.messages_per_second, burst: socket.messages_burst },
     }
 }
 

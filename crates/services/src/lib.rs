@@ -24,14 +24,17 @@ pub mod party;
 pub mod profile;
 pub mod purchase;
 pub mod room;
+pub mod router;
 mod services;
 pub mod session;
+pub mod status;
 pub mod storage;
 pub mod wallet;
 pub mod webhook;
 
 pub use aether_messages::api;
 pub use aether_messages::operation::{self, Operation};
+pub use aether_messages::{realtime, socket};
 pub use aether_store::private_file;
 pub use caller::{CallContext, Caller, UserIdentity};
 pub use declare::PACKAGE;

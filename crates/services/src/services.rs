@@ -15,6 +15,7 @@ use crate::multi_update::MultiUpdates;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
 use crate::room::Rooms;
+use crate::router::Router;
 use crate::session::tokens::Tokens;
 use crate::session::{self, Sessions};
 use crate::storage::{Quota, Storage};
@@ -104,6 +105,8 @@ pub struct Services {
     pub profiles: Profiles,
     /// Stored state of durable rooms, and the history of room visits.
     pub rooms: Rooms,
+    /// Sockets, presences and streams.
+    pub router: Arc<Router>,
     /// Reported events.
     pub events: Events,
     /// Delivers webhooks, if one is configured.
@@ -152,6 +155,7 @@ impl Services {
             purchases,
             audit: Arc::new(Audit::new(store.clone(), Arc::clone(&clock), registry)),
             rooms: Rooms::new(store.clone(), Arc::clone(&clock)),
+            router: Arc::new(Router::new(registry)),
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
             hooks: extensions.hooks,

@@ -225,6 +225,8 @@ fn handle<P: Protocol>(protocol: &mut P, path: DeliveryPath, bytes: &[u8], meter
             // During the handshake, strikes and the deadline limit the peer instead of rates.
             if !meter.is_open() || meter.admits(protocol.class(&message)) {
                 protocol.handle_message(path, message, meter);
+            } else {
+                protocol.handle_excess(message);
             }
             true
         }

@@ -15,7 +15,7 @@ use std::task::Context;
 /// all protocols: turns, deadlines, rates, idle peers, slow readers and the stop notice. In one turn it calls, in this
 /// order:
 ///
-/// 1. for each received message: `decode`, `class`, `handle_message`; or `handle_unreadable`;
+/// 1. for each received message: `decode`, `class`, `handle_message` or `handle_excess`; or `handle_unreadable`;
 /// 2. `poll_work`;
 /// 3. `handle_second`, each second, and `handle_stop`, once; or `handle_deadline`, if the handshake takes too long;
 /// 4. `answer`, and then `fill` while the transport accepts data and `has_output` is true.
@@ -54,6 +54,9 @@ pub trait Protocol: Send {
 
     /// Handles a message that is within its rate.
     fn handle_message(&mut self, path: DeliveryPath, message: Self::Message, meter: &mut RateMeter<'_>);
+
+    /// Handles a message that exceeds its rate and is dropped. The driver adds a strike for it.
+    fn handle_excess(&mut self, _message: Self::Message) {}
 
     /// Handles bytes that cannot be decoded. The driver adds strikes for them.
     fn handle_unreadable(&mut self, error: Self::Unreadable, meter: &mut RateMeter<'_>);

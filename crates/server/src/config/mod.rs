@@ -47,6 +47,8 @@ configuration! {
             webtransport: WebTransport,
             /// Limits of realtime connections, for every transport.
             connections: Connections,
+            /// The services socket (`/ws`): presence, status, functions. Its connections also count against `[connections]`.
+            socket: Socket,
             /// Settings for all rooms. `[room.<type>]` has settings for one room type.
             rooms: Rooms,
             /// Database of accounts, storage, leaderboards and durable rooms.
@@ -179,6 +181,21 @@ section! {
         /// A connection that accepts no data for this long is closed. So is an HTTP connection that takes less than 16 KiB of
         /// its answers in this time.
         write_stall_seconds: u32 = 10, within 1..=300;
+    }
+}
+
+section! {
+    /// The services socket.
+    pub struct Socket {
+        /// Maximum size of a client's message. A higher value costs memory per connection.
+        message_bytes_max: usize = 65_536, within 4096..=1048576;
+        /// Rate limit of a connection's messages. Messages that cost more or reach many, such as a join of a chat or a status,
+        /// have a limit of 5 per second; data of matches and parties 60 (burst 30).
+        messages_per_second: u32 = 100, within 1..=100000;
+        /// Burst of `messages_per_second`: messages that may arrive at once after a pause.
+        messages_burst: u32 = 40, within 1..=100000;
+        /// Maximum number of a connection's requests that run at a time. Further ones wait, and nothing more is read.
+        requests_max: usize = 16, within 1..=64;
     }
 }
 

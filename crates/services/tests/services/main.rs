@@ -11,6 +11,7 @@ mod party;
 mod purchase;
 mod rooms;
 mod round_trips;
+mod router;
 mod sessions;
 mod storage;
 mod wallet;

@@ -111,7 +111,7 @@ impl Protocol for RoomProtocol<'_> {
             Stage::Handshake(_) => usual,
             Stage::Joined(joined) => RateLimit::inputs(joined.grant.member.tick_hz()),
         };
-        MessageRates { usual, frequent, fragments: FRAGMENTS }
+        MessageRates { usual, frequent, fragments: FRAGMENTS, costly: usual }
     }
 
     fn can_receive(&self) -> bool {

@@ -24,5 +24,6 @@ mod room_access;
 mod room_types;
 mod rooms;
 mod runtime_game;
+mod services_socket;
 mod sessions;
 mod tokens;
