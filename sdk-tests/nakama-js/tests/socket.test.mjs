@@ -117,13 +117,17 @@ for (const [format, adapter] of FORMATS) {
     await socket.send({ ping: {} });
     socket.disconnect(false);
   });
-
-  test(`${format}: a bad token is rejected`, async () => {
-    const ann = await user(server);
-    const socket = ann.client.createSocket(false, false, adapter());
-    await assert.rejects(socket.connect({ token: fresh("token") }, false));
-  });
 }
+
+test("a bad token is rejected before the socket opens", async () => {
+  // Without the SDK: its error handler closes the socket, for which the WebSocket of Node.js 20 calls the handler again.
+  const socket = new WebSocket(`ws://${server.address}/ws?lang=en&status=false&token=${fresh("token")}`);
+  const first = new Promise((resolve) => {
+    socket.onopen = () => resolve("open");
+    socket.onerror = () => resolve("error");
+  });
+  assert.equal(await first, "error");
+});
 
 test("sockets of both formats see each other", async () => {
   const [ann, bob] = [await user(server), await user(server)];

@@ -16,6 +16,9 @@ pub(super) type Answer = Result<Option<Message>, SocketError>;
 
 pub(super) type AnswerFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
+/// Call of a function, which resolves to its `cid` and answer.
+type RunningFunction = Pin<Box<dyn Future<Output = (String, Answer)> + Send>>;
+
 /// A request with its `cid`.
 pub(super) struct Request {
     pub cid: String,
@@ -28,7 +31,7 @@ pub(super) struct Requests {
     running_max: usize,
     ordered: VecDeque<Request>,
     waiting_functions: VecDeque<Request>,
-    functions: FuturesUnordered<Pin<Box<dyn Future<Output = (String, Answer)> + Send>>>,
+    functions: FuturesUnordered<RunningFunction>,
 }
 
 impl Requests {
