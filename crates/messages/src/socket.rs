@@ -16,6 +16,15 @@ pub const FRAME_ELEMENTS_MAX: usize = 1_000;
 /// Maximum bytes of a `cid`. SDKs count; the text is copied into the answer.
 pub const CID_BYTES_MAX: usize = 128;
 
+/// Format of the messages of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketFormat {
+    /// JSON in text messages.
+    Json,
+    /// Protobuf in binary messages.
+    Protobuf,
+}
+
 /// Answer of an operation of the socket.
 pub trait SocketAnswer {
     /// Returns the message of the answer; none if it has no contents.

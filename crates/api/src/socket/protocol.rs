@@ -9,13 +9,13 @@ use crate::routing::Calls as _;
 use aether_limits::RateLimit;
 use aether_messages::realtime::Envelope;
 use aether_messages::realtime::error::Code;
-use aether_messages::socket::{FrameError, decode_json, decode_protobuf};
+use aether_messages::socket::{FrameError, SocketFormat, decode_json, decode_protobuf};
 use aether_net::lobby::SessionValidity;
 use aether_net::{ConnectionEnd, MessageClass, MessageRates, OutgoingMessages, Protocol, RateMeter, Transport};
 use aether_services::clock::new_id;
 use aether_services::router::{OpenSocket, Outgoing, SocketSession};
 use aether_services::{CallContext, Caller, ServiceError, UserIdentity, status};
-use aether_wire::{CloseReason, Closing, DeliveryPath, Encoding, SessionId};
+use aether_wire::{CloseReason, Closing, DeliveryPath, SessionId};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -29,7 +29,7 @@ const BYTES_PER_FILL: usize = 65_536;
 
 /// Client that was admitted.
 pub(super) struct NewSocket {
-    pub encoding: Encoding,
+    pub format: SocketFormat,
     /// True if the session starts with an empty status.
     pub is_shown: bool,
     pub address: IpAddr,
@@ -45,7 +45,7 @@ pub(super) struct SocketProtocol {
     /// Session of the token.
     session: SessionId,
     session_epoch: u64,
-    encoding: Encoding,
+    format: SocketFormat,
     requests: Requests,
     answers: VecDeque<QueuedAnswer>,
     /// Shares of answers that are being written.
@@ -65,7 +65,7 @@ struct QueuedAnswer {
 impl SocketProtocol {
     /// Connects a client to the router.
     pub fn new(server: SocketServer, client: NewSocket) -> Result<SocketProtocol, ServiceError> {
-        let NewSocket { encoding, is_shown, address, identity, resources } = client;
+        let NewSocket { format, is_shown, address, identity, resources } = client;
         let services = Arc::clone(server.services());
         let socket = SocketSession {
             session: new_id(services.clock.now_ms()),
@@ -87,7 +87,7 @@ impl SocketProtocol {
             context: Arc::new(context),
             session,
             session_epoch,
-            encoding,
+            format,
             answers: VecDeque::new(),
             writing: Vec::new(),
             open,
@@ -131,7 +131,7 @@ impl SocketProtocol {
             }
         };
         let message = Outgoing::of(Envelope { cid, message });
-        let bytes = message.frame(self.encoding).map_or(0, |frame| frame.len());
+        let bytes = message.frame(self.format).map_or(0, |frame| frame.len());
         match self.server.client_api.answers().take_request(&self.context, bytes) {
             Ok(share) => self.answers.push_back(QueuedAnswer { message, share }),
             Err(error) => {
@@ -162,7 +162,7 @@ impl SocketProtocol {
                     None => return true,
                 },
             };
-            match message.frame(self.encoding) {
+            match message.frame(self.format) {
                 Some(frame) => out.queue(DeliveryPath::Reliable, frame),
                 // Only counted.
                 None => drop(out.write(DeliveryPath::Reliable, |_| Err(()))),
@@ -190,9 +190,9 @@ impl Protocol for SocketProtocol {
     }
 
     fn decode(&mut self, bytes: &[u8]) -> Result<Envelope, FrameError> {
-        match self.encoding {
-            Encoding::Protobuf => decode_protobuf(bytes),
-            Encoding::Json => decode_json(|| serde_json::from_slice(bytes)),
+        match self.format {
+            SocketFormat::Protobuf => decode_protobuf(bytes),
+            SocketFormat::Json => decode_json(|| serde_json::from_slice(bytes)),
         }
     }
 

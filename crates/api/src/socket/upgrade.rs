@@ -8,6 +8,7 @@ use crate::public::PublicApi;
 use crate::realtime::{ServeStream, handshake_error, serve_upgraded, switching_protocols};
 use crate::routing::{ApiError, Calls as _};
 use aether_framing::websocket::handshake::Upgrade;
+use aether_messages::socket::SocketFormat;
 use aether_net::ConnectionPermit;
 use aether_net::lobby::VerifiedAccount;
 use aether_net::websocket::WebSocket;
@@ -45,9 +46,9 @@ fn start_upgrade(api: &PublicApi, address: PeerAddress, mut request: Request) ->
         Err(error) => return Ok(handshake_error(error)),
     };
     let parameters = parameters(request.uri());
-    let encoding = match &*parameters.format {
-        "" | "json" => Encoding::Json,
-        "protobuf" => Encoding::Protobuf,
+    let format = match &*parameters.format {
+        "" | "json" => SocketFormat::Json,
+        "protobuf" => SocketFormat::Protobuf,
         _ => return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_format", "Invalid format parameter")),
     };
     let services = api.client_api.services();
@@ -63,7 +64,7 @@ fn start_upgrade(api: &PublicApi, address: PeerAddress, mut request: Request) ->
         let sentence = "The server or your address has reached its limit of connections. Try again later.";
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", sentence));
     };
-    let socket = NewSocket { encoding, is_shown, address: peer.address, resources: admit(api, &identity)?, identity };
+    let socket = NewSocket { format, is_shown, address: peer.address, resources: admit(api, &identity)?, identity };
     let server = SocketServer {
         gateway: Arc::clone(&api.gateway),
         client_api: api.client_api.clone(),
@@ -116,7 +117,12 @@ struct SocketClient {
 impl ServeStream for SocketClient {
     async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let SocketClient { server, socket, permit } = self;
-        let transport = WebSocket::new(stream, socket.encoding, false).closing_plainly();
+        // The encoding decides between text and binary messages.
+        let encoding = match socket.format {
+            SocketFormat::Json => Encoding::Json,
+            SocketFormat::Protobuf => Encoding::Protobuf,
+        };
+        let transport = WebSocket::new(stream, encoding, false).closing_plainly();
         let gateway = Arc::clone(&server.gateway);
         match SocketProtocol::new(server, socket) {
             Ok(protocol) => gateway.serve_protocol(transport, permit, protocol).await,

@@ -4,7 +4,8 @@ use super::limits::{OUTBOX_BYTES_MAX, OUTBOX_MESSAGES_MAX};
 use aether_messages::prost::Message as _;
 use aether_messages::realtime::Envelope;
 use aether_messages::realtime::envelope::Message;
-use aether_wire::{CloseReason, Encoding};
+use aether_messages::socket::SocketFormat;
+use aether_wire::CloseReason;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,7 +14,7 @@ use std::task::Waker;
 /// Text for a client that reads too slowly.
 const OUTBOX_FULL: &str = "outgoing queue full: the client reads too slowly";
 
-/// Envelope for any number of sessions. Each encoding is made once, by the first session that needs it.
+/// Envelope for any number of sessions. Each format is made once, by the first session that needs it.
 #[derive(Debug)]
 pub struct Outgoing {
     envelope: Envelope,
@@ -45,10 +46,10 @@ impl Outgoing {
 
     /// Returns the bytes of a frame; none if the envelope has no JSON form, which only times of the far future cause.
     #[must_use]
-    pub fn frame(&self, encoding: Encoding) -> Option<&Bytes> {
-        let frame = match encoding {
-            Encoding::Protobuf => self.protobuf.get_or_init(|| self.envelope.encode_to_vec().into()),
-            Encoding::Json => {
+    pub fn frame(&self, format: SocketFormat) -> Option<&Bytes> {
+        let frame = match format {
+            SocketFormat::Protobuf => self.protobuf.get_or_init(|| self.envelope.encode_to_vec().into()),
+            SocketFormat::Json => {
                 self.json.get_or_init(|| serde_json::to_vec(&self.envelope).map(Bytes::from).unwrap_or_default())
             }
         };
