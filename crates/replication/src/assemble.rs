@@ -263,11 +263,8 @@ impl<'a, S: PacketSink> Packets<'a, S> {
             if self.is_ordered {
                 self.view.entities.advance_word(word, slots, self.snapshot.tick);
             }
-        }
-        if self.view.was_over_budget {
-            for member in deltas.blocks.members(block) {
-                let at = self.view.entities.visible.count_below(member.slot);
-                self.view.entities.priority[at] = 0.0;
+            if self.view.was_over_budget {
+                self.view.entities.clear_priorities(word, slots);
             }
         }
     }

@@ -52,23 +52,18 @@ impl ViewEntities {
     /// Returns access to the baselines, to advance some of them to `tick`.
     #[inline]
     pub fn advance_to(&mut self, tick: Tick) -> AdvancingKeys<'_> {
-        let oldest = tick.0.saturating_sub(SPACING_MAX).max(1);
-        AdvancingKeys { keys: &mut self.keys, advanced: DeltaKey::new(tick, 0), oldest }
+        AdvancingKeys::new(&mut self.keys, tick)
     }
 
     /// Advances the baselines of some slots of a word to `tick`. The client sees all of them.
     pub fn advance_word(&mut self, word: u32, slots: u64, tick: Tick) {
-        let seen = self.visible.words()[word as usize];
-        let before = self.visible.count_below(word * 64);
-        let mut keys = self.advance_to(tick);
-        if slots == seen {
-            (before..before + seen.count_ones() as usize).for_each(|at| keys.advance(at));
-            return;
-        }
-        let mut bits = slots;
-        while bits != 0 {
-            keys.advance(before + (seen & remove_lowest(&mut bits)).count_ones() as usize);
-        }
+        let mut keys = AdvancingKeys::new(&mut self.keys, tick);
+        each_index(&self.visible, word, slots, |at| keys.advance(at));
+    }
+
+    /// Removes the urgency of some slots of a word. The client sees all of them.
+    pub fn clear_priorities(&mut self, word: u32, slots: u64) {
+        each_index(&self.visible, word, slots, |at| self.priority[at] = 0.0);
     }
 
     /// Updates the arrays after the set has changed. `departed` receives the slots that the client may still have.
@@ -137,6 +132,20 @@ impl ViewEntities {
     }
 }
 
+/// Calls `visit` with the index of each of some slots of a word. All of them must be visible.
+#[inline(always)]
+fn each_index(visible: &SlotSet, word: u32, slots: u64, mut visit: impl FnMut(usize)) {
+    let seen = visible.words()[word as usize];
+    let before = visible.count_below(word * 64);
+    if slots == seen {
+        return (before..before + seen.count_ones() as usize).for_each(visit);
+    }
+    let mut bits = slots;
+    while bits != 0 {
+        visit(before + (seen & remove_lowest(&mut bits)).count_ones() as usize);
+    }
+}
+
 /// Baselines that advance to a tick.
 pub struct AdvancingKeys<'a> {
     keys: &'a mut [DeltaKey],
@@ -146,7 +155,13 @@ pub struct AdvancingKeys<'a> {
     oldest: u32,
 }
 
-impl AdvancingKeys<'_> {
+impl<'a> AdvancingKeys<'a> {
+    #[inline]
+    fn new(keys: &'a mut [DeltaKey], tick: Tick) -> Self {
+        let oldest = tick.0.saturating_sub(SPACING_MAX).max(1);
+        AdvancingKeys { keys, advanced: DeltaKey::new(tick, 0), oldest }
+    }
+
     /// Advances a baseline.
     #[inline]
     pub fn advance(&mut self, at: usize) {
