@@ -198,8 +198,8 @@ test("a character is created, seen by others, and stored with the account", LIMI
   // The first character is where it was left, with the name of the account.
   await openCharacters(ann);
   await ann.page.locator('[data-profile="default"] .play').click();
-  const back = await ann.until("Ann plays her first character", (state) => state.own?.appearance === start.appearance && ownPresence(state)?.name !== "Iron Maid");
-  assert.ok(distance(back.own, { x: 30, y: 0 }) < 4, JSON.stringify(back.own));
+  await ann.until("Ann plays her first character", (state) => state.own?.appearance === start.appearance && ownPresence(state)?.name !== "Iron Maid");
+  await ann.until("it is where it was left", ({ own }) => distance(own, { x: 30, y: 0 }) < 4);
   assertNoComplaints(ann, ben);
 });
 

@@ -23,6 +23,7 @@ impl Inbox {
     }
 
     /// Returns the message if the inbox is full.
+    #[expect(clippy::result_large_err, reason = "the message moves through the queue anyway, and is rarely returned")]
     pub fn push(&self, message: ClientMessage) -> Result<(), ClientMessage> {
         match self.overflow.len() {
             0 => self.ring.push(message).or_else(|message| self.overflow.push(message)),
