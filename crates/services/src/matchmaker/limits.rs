@@ -41,6 +41,9 @@ pub const CANDIDATES_PER_PLAYER: usize = 4;
 /// Number of tickets in a range up to which the query is not used to find fewer: the check of so many is cheap.
 pub const PLANNED_ENOUGH: usize = 256;
 
+/// Tickets read from the index that count as one comparison of [`Settings::work_max`](super::Settings::work_max).
+pub const KEYS_PER_WORK: u64 = 4;
+
 /// Most steps of the search for a group of one size: comparisons of two candidates. Candidates that all suit each other
 /// make a group of 256 in half as many; only candidates that exclude each other take more.
 pub const GROUP_STEPS_MAX: u64 = 65_536;

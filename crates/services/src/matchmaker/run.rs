@@ -2,7 +2,9 @@
 
 use super::candidate::{Candidate, CandidateId, CandidateTicket, HeldCandidate, Output};
 use super::group::{GroupSearch, Seeker};
-use super::limits::{CANDIDATES_MAX, CANDIDATES_MIN, CANDIDATES_PER_PLAYER, GROUP_STEPS_PER_WORK, PLANNED_ENOUGH};
+use super::limits::{
+    CANDIDATES_MAX, CANDIDATES_MIN, CANDIDATES_PER_PLAYER, GROUP_STEPS_PER_WORK, KEYS_PER_WORK, PLANNED_ENOUGH,
+};
 use super::stats::RunStats;
 use super::ticket::{Ticket, TicketKey};
 use super::{Matchmaker, Settings};
@@ -279,6 +281,7 @@ impl Searcher<'_> {
         }
         let pool = self.pool;
         let planned = planned(pool, ticket, self.now_ms);
+        self.charge(planned.as_ref().map_or(0, Vec::len) as u64 / KEYS_PER_WORK);
         let mut found: Vec<(f64, TicketKey)> = Vec::new();
         let mut stopped_at = None;
         let mut consider = |other: TicketKey| {

@@ -10,7 +10,7 @@ fn request(seats: usize) -> BackfillRequest {
 /// Accepts a candidate for the match that asked.
 fn accept(matchmaker: &mut Matchmaker, candidate: &Candidate, now_ms: i64) {
     assert_eq!(candidate.backfill.as_deref(), Some("m"));
-    matchmaker.resolve(candidate.id, Decision::Accept(target("m")), now_ms).unwrap();
+    matchmaker.resolve(candidate.id, Decision::Accept(target("m")), now_ms).expect("the candidate exists");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn run_and_accept(matchmaker: &mut Matchmaker, now_ms: i64) -> Vec<Vec<u128>> {
     let candidates = run(matchmaker, now_ms);
     for candidate in &candidates {
         let target = target(&format!("match{}", candidate.id.0));
-        matchmaker.resolve(candidate.id, Decision::Accept(target), now_ms).unwrap();
+        matchmaker.resolve(candidate.id, Decision::Accept(target), now_ms).expect("the candidate exists");
     }
     candidates.iter().map(numbers_of).collect()
 }

@@ -111,8 +111,8 @@ impl Known {
             .number("min_count", other.new.min_count as f64)
             .number("max_count", other.new.max_count as f64)
             .build()
-            .unwrap();
-        Query::parse(&self.new.query).unwrap().matches(&document).is_some()
+            .expect("the document is within the limits");
+        Query::parse(&self.new.query).expect("the query is valid").matches(&document).is_some()
     }
 }
 
@@ -121,7 +121,7 @@ fn is_valid(tickets: &[&Known], mutual: bool, now_ms: i64) -> bool {
     let size: usize = tickets.iter().map(|known| known.new.presences.len()).sum();
     let allows = |known: &&Known| {
         let new = &known.new;
-        (new.min_count..=new.max_count).contains(&size) && size % new.count_multiple == 0
+        (new.min_count..=new.max_count).contains(&size) && size.is_multiple_of(new.count_multiple)
     };
     let users: BTreeSet<Uuid> =
         tickets.iter().flat_map(|known| known.new.presences.iter().map(|presence| presence.user_id)).collect();
@@ -172,19 +172,20 @@ impl World {
             Step::Add(shape) if self.known.len() < WAITING_MAX => {
                 self.next += 10;
                 // Some users have two tickets, in two sessions.
-                let user = if self.next % 70 == 0 { self.next - 60 } else { self.next };
+                let user = if self.next.is_multiple_of(70) { self.next - 60 } else { self.next };
                 let mut new = ticket_of(shape, self.next, user);
                 for (index, presence) in new.presences.iter_mut().enumerate() {
                     presence.session_id = Uuid::from_u128(1_000_000 + self.next + index as u128);
                 }
-                self.matchmaker.add(new.clone(), self.now_ms).unwrap();
+                self.matchmaker.add(new.clone(), self.now_ms).expect("the ticket is valid");
                 self.known.insert(new.id, Known { new, created_ms: self.now_ms });
             }
             Step::Add(_) => {}
             Step::Remove(index) => {
                 if let Some(id) = self.known.keys().nth(*index).copied() {
-                    let known = self.known.remove(&id).unwrap();
-                    self.matchmaker.end_session(known.new.presences[0].session_id);
+                    let session = self.known[&id].new.presences[0].session_id;
+                    self.known.remove(&id);
+                    self.matchmaker.end_session(session);
                 }
             }
             Step::Run(later) => {
@@ -206,8 +207,7 @@ impl World {
             let mut tickets = Vec::new();
             for ticket in &candidate.tickets {
                 let known = self.known.remove(&ticket.ticket);
-                prop_assert!(known.is_some(), "a ticket is matched once");
-                let known = known.unwrap();
+                let known = known.ok_or_else(|| TestCaseError::fail("a ticket is matched once"))?;
                 let users: Vec<UserPresence> = ticket.users.iter().map(|user| user.presence.clone()).collect();
                 prop_assert_eq!(&users, &known.new.presences, "a party stays whole");
                 tickets.push(known);
@@ -216,7 +216,8 @@ impl World {
             prop_assert!(is_valid(&tickets, self.mutual, self.now_ms), "{:?}", tickets);
             self.history.push(candidate.tickets.iter().map(|ticket| ticket.ticket).collect());
             let target = target(&format!("m{}", candidate.id.0));
-            let deliveries = self.matchmaker.resolve(candidate.id, Decision::Accept(target), self.now_ms).unwrap();
+            let deliveries = self.matchmaker.resolve(candidate.id, Decision::Accept(target), self.now_ms);
+            let deliveries = deliveries.expect("the candidate exists");
             let players: usize = tickets.iter().map(|known| known.new.presences.len()).sum();
             prop_assert_eq!(deliveries.len(), players);
         }

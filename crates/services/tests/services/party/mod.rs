@@ -31,9 +31,9 @@ fn update(label: String, open: bool, hidden: bool) -> PartyUpdate {
 /// Party `p` of the first player with these members.
 fn party_of(members: &[u128]) -> Parties {
     let mut parties = Parties::new();
-    parties.create(new_party("p", true, 8), presence(members[0]), 0).unwrap();
+    parties.create(new_party("p", true, 8), presence(members[0]), 0).expect("the party is valid");
     for member in &members[1..] {
-        parties.join("p", presence(*member)).unwrap();
+        parties.join("p", presence(*member)).expect("the party has room");
     }
     parties
 }
