@@ -7,6 +7,7 @@ mod failures;
 mod functions;
 mod handshake;
 mod http_page;
+mod movement;
 mod native;
 mod openapi;
 mod operations;
