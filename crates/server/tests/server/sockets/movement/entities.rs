@@ -30,6 +30,19 @@ async fn visible_thing(server: &TestServer, flyer: &mut Flyer) -> EntityId {
     is_there(flyer).expect("it is there")
 }
 
+/// Returns a flyer of another room whose ship has an id that is not another's. Ids are those of one room only.
+async fn in_another_room(server: &TestServer, other: &Flyer) -> Flyer {
+    let private = RoomSelector::NewPrivate { name: "sandbox".to_owned(), label: None };
+    let hello = Hello { room: Some(private), ..server.hello("sandbox") };
+    let mut flyer = Flyer::join_with(server, links()[1], &hello).await;
+    while flyer.ship == other.ship {
+        let room = RoomSelector::Code(flyer.player.welcome.room_code.clone());
+        flyer = Flyer::join_with(server, links()[1], &Hello { room: Some(room), ..server.hello("sandbox") }).await;
+    }
+    assert_ne!(flyer.player.welcome.room, other.player.welcome.room);
+    flyer
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn moving_a_foreign_hidden_or_distant_entity_is_answered_like_a_missing_one() {
     let server = TestServer::start(|_| {}).await;
@@ -38,9 +51,7 @@ async fn moving_a_foreign_hidden_or_distant_entity_is_answered_like_a_missing_on
         let mut flyer = Flyer::join(&server, link).await;
         let crate_in_view = visible_thing(&server, &mut flyer).await;
         let mut hidden = hidden_from(&server, &flyer).await;
-        let private = RoomSelector::NewPrivate { name: "sandbox".to_owned(), label: None };
-        let elsewhere = Hello { room: Some(private), ..server.hello("sandbox") };
-        let mut elsewhere = Flyer::join_with(&server, link, &elsewhere).await;
+        let mut elsewhere = in_another_room(&server, &flyer).await;
         let generation = flyer.ship.generation + 1;
         let cases = [
             EntityId { slot: u32::MAX, generation: u16::MAX },

@@ -59,6 +59,8 @@ pub struct Flyer {
     pub things: BTreeMap<EntityId, [f32; 2]>,
     /// Corrections that arrived while waiting for something else.
     pub corrections: Vec<Correction>,
+    /// Error notices, likewise.
+    pub notices: Vec<ErrorNotice>,
     seq: u32,
     mirror: Mirror,
 }
@@ -89,6 +91,7 @@ impl Flyer {
             acknowledged: InputSeq(0),
             things: BTreeMap::new(),
             corrections: Vec::new(),
+            notices: Vec::new(),
             seq: 0,
             mirror,
         };
@@ -123,12 +126,8 @@ impl Flyer {
 
     /// Waits for an error notice.
     pub async fn notice(&mut self) -> ErrorNotice {
-        self.player
-            .wait("an error", |message| match message {
-                ServerMessage::Error(notice) => Some(notice),
-                _ => None,
-            })
-            .await
+        self.read_until("an error", |flyer| !flyer.notices.is_empty()).await;
+        self.notices.remove(0)
     }
 
     /// Reads messages until a condition holds.
@@ -142,7 +141,7 @@ impl Flyer {
     async fn apply(&mut self, message: ServerMessage) {
         match message {
             ServerMessage::Correction(correction) => self.corrections.push(correction),
-            ServerMessage::Error(notice) => panic!("{notice:?}"),
+            ServerMessage::Error(notice) => self.notices.push(notice),
             ServerMessage::Snapshot(Snapshot::Readable(snapshot)) => self.apply_json(&snapshot),
             ServerMessage::Snapshot(Snapshot::Packed(packet)) => {
                 self.mirror.apply(&packet).expect("it can be read");
