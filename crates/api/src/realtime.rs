@@ -8,10 +8,11 @@ use aether_net::PendingClient;
 use aether_net::websocket::WebSocket;
 use aether_wire::limits::ROOM_CODE_BYTES_MAX;
 use aether_wire::{Encoding, RoomSelector};
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Extension, Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::upgrade::{Parts, downcast};
 use std::io::Cursor;
@@ -69,30 +70,43 @@ fn start_upgrade(
     let compressed = api.compression && upgrade.deflate;
     let on_upgrade = hyper::upgrade::on(&mut request);
     let gateway = api.gateway.clone();
+    let read_bytes = gateway.read_buffer_bytes();
     let client = PendingClient { address: peer.address, is_local: peer.is_local, room, permit };
     tokio::spawn(async move {
         let stream = match on_upgrade.await {
             Ok(stream) => stream,
             Err(error) => return debug!(%error, "WebSocket upgrade failed"),
         };
-        match downcast::<TokioIo<TcpStream>>(stream) {
+        match tcp_stream(stream) {
             // The usual case bypasses the HTTP layers, which cost time on every read and write.
-            Ok(Parts { io, read_buf, .. }) if read_buf.is_empty() => {
+            Ok((stream, read_buf)) if read_buf.is_empty() => {
                 // Even when empty, it keeps the memory that the request was read into.
                 drop(read_buf);
-                gateway.serve(WebSocket::new(io.into_inner(), encoding, compressed), client).await;
+                let socket = WebSocket::new(stream, encoding, compressed);
+                gateway.serve(socket.read_buffer_bytes(read_bytes), client).await;
             }
-            Ok(Parts { io, read_buf, .. }) => {
-                let (read, write) = tokio::io::split(io.into_inner());
+            Ok((stream, read_buf)) => {
+                let (read, write) = tokio::io::split(stream);
                 let stream = tokio::io::join(Cursor::new(read_buf).chain(read), write);
-                Box::pin(gateway.serve(WebSocket::new(stream, encoding, compressed), client)).await;
+                let socket = WebSocket::new(stream, encoding, compressed);
+                Box::pin(gateway.serve(socket.read_buffer_bytes(read_bytes), client)).await;
             }
             Err(stream) => {
-                Box::pin(gateway.serve(WebSocket::new(TokioIo::new(stream), encoding, compressed), client)).await;
+                let socket = WebSocket::new(TokioIo::new(stream), encoding, compressed);
+                Box::pin(gateway.serve(socket.read_buffer_bytes(read_bytes), client)).await;
             }
         }
     });
     Ok(switching_protocols(&upgrade.accept, encoding, compressed))
+}
+
+/// Returns the TCP stream of an upgraded connection without TLS, and the bytes that were read from it already.
+fn tcp_stream(stream: Upgraded) -> Result<(TcpStream, Bytes), Upgraded> {
+    match downcast::<TokioIo<TcpStream>>(stream) {
+        Ok(Parts { io, read_buf, .. }) => Ok((io.into_inner(), read_buf)),
+        // A listener without HTTP/2 does not wrap the stream.
+        Err(stream) => stream.downcast::<TokioIo<TcpStream>>().map(|parts| (parts.io.into_inner(), parts.read_buf)),
+    }
 }
 
 fn switching_protocols(accept: &str, encoding: Encoding, compressed: bool) -> Response {

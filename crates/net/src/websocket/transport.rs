@@ -18,6 +18,7 @@ pub struct WebSocket<S> {
     decoder: Decoder,
     encoding: Encoding,
     compressed: bool,
+    read_buffer_bytes: usize,
     /// Bytes to be written. While empty, the buffer is in the thread's pool.
     out: Vec<u8>,
     /// Number of bytes of `out` that are written.
@@ -30,7 +31,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
     /// Creates a WebSocket after its upgrade.
     pub fn new(stream: S, encoding: Encoding, compressed: bool) -> Self {
         let decoder = Decoder::new(Role::Server, HELLO_BYTES_MAX).compressed(compressed);
-        WebSocket { stream, decoder, encoding, compressed, out: Vec::new(), written: 0, is_closed: false }
+        WebSocket {
+            stream,
+            decoder,
+            encoding,
+            compressed,
+            read_buffer_bytes: buffers::READ_BYTES,
+            out: Vec::new(),
+            written: 0,
+            is_closed: false,
+        }
+    }
+
+    /// Sets the most bytes of a read. The connections of a thread share a buffer of this size.
+    #[must_use]
+    pub fn read_buffer_bytes(mut self, bytes: usize) -> Self {
+        self.read_buffer_bytes = bytes;
+        self
     }
 
     fn out(&mut self) -> &mut Vec<u8> {
@@ -98,7 +115,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>> {
-        buffers::with_read_buffer(|buffer| {
+        buffers::with_read_buffer(self.read_buffer_bytes, |buffer| {
             let mut read = ReadBuf::new(buffer);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read)).map_err(|_| TransportEnded::Lost)?;
             match read.filled_mut() {
@@ -185,7 +202,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
     /// Discards input until the stream ends.
     fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            let bytes = buffers::with_read_buffer(|buffer| {
+            let bytes = buffers::with_read_buffer(self.read_buffer_bytes, |buffer| {
                 let mut read = ReadBuf::new(buffer);
                 Pin::new(&mut self.stream).poll_read(cx, &mut read).map(|done| done.map(|()| read.filled().len()))
             });

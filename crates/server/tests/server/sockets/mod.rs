@@ -3,9 +3,11 @@
 mod admin;
 mod api_limits;
 mod behind_proxy;
+mod buffers;
 mod failures;
 mod functions;
 mod handshake;
+mod http2;
 mod http_page;
 mod movement;
 mod native;
