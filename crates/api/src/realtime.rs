@@ -8,10 +8,11 @@ use aether_net::websocket::WebSocket;
 use aether_net::{Gateway, PendingClient};
 use aether_wire::limits::ROOM_CODE_BYTES_MAX;
 use aether_wire::{Encoding, RoomSelector};
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Extension, Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::upgrade::{Parts, downcast};
 use std::io::Cursor;
@@ -92,7 +93,9 @@ impl ServeStream for RoomClient {
         self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     ) -> impl Future<Output = ()> + Send + 'static {
-        self.gateway.serve(WebSocket::new(stream, self.encoding, self.compressed), self.client)
+        let socket = WebSocket::new(stream, self.encoding, self.compressed);
+        let socket = socket.read_buffer_bytes(self.gateway.read_buffer_bytes());
+        self.gateway.serve(socket, self.client)
     }
 }
 
@@ -104,21 +107,30 @@ pub(crate) fn serve_upgraded(request: &mut Request, client: impl ServeStream) {
             Ok(stream) => stream,
             Err(error) => return debug!(%error, "WebSocket upgrade failed"),
         };
-        match downcast::<TokioIo<TcpStream>>(stream) {
+        match tcp_stream(stream) {
             // The usual case bypasses the HTTP layers, which cost time on every read and write.
-            Ok(Parts { io, read_buf, .. }) if read_buf.is_empty() => {
+            Ok((stream, read_buf)) if read_buf.is_empty() => {
                 // Even when empty, it keeps the memory that the request was read into.
                 drop(read_buf);
-                client.serve(io.into_inner()).await;
+                client.serve(stream).await;
             }
-            Ok(Parts { io, read_buf, .. }) => {
-                let (read, write) = tokio::io::split(io.into_inner());
+            Ok((stream, read_buf)) => {
+                let (read, write) = tokio::io::split(stream);
                 let stream = tokio::io::join(Cursor::new(read_buf).chain(read), write);
                 Box::pin(client.serve(stream)).await;
             }
             Err(stream) => Box::pin(client.serve(TokioIo::new(stream))).await,
         }
     });
+}
+
+/// Returns the TCP stream of an upgraded connection without TLS, and the bytes that were read from it already.
+fn tcp_stream(stream: Upgraded) -> Result<(TcpStream, Bytes), Upgraded> {
+    match downcast::<TokioIo<TcpStream>>(stream) {
+        Ok(Parts { io, read_buf, .. }) => Ok((io.into_inner(), read_buf)),
+        // A listener without HTTP/2 does not wrap the stream.
+        Err(stream) => stream.downcast::<TokioIo<TcpStream>>().map(|parts| (parts.io.into_inner(), parts.read_buf)),
+    }
 }
 
 /// Returns the answer that upgrades a connection. `encoding` names the subprotocol, if there is one.

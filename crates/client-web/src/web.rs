@@ -4,8 +4,8 @@ use crate::{PredictionRules, VisibleRows, description};
 use aether_client::{ClientPhase, JoinOptions};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
-    ClientMessage, CommandSeq, EntityId, GameBody, GameMessage, InputSeq, MovementDelta, PlaygroundClear,
-    PlaygroundSpawn, PlaygroundStress, RoomId, RoomSelector, SpawnRequest, Token, Vector2,
+    ClientMessage, CommandSeq, EntityId, GameBody, GameMessage, PlaygroundClear, PlaygroundSpawn, PlaygroundStress,
+    RoomId, RoomSelector, SpawnRequest, Token, Vector2,
 };
 use js_sys::{Array, Function};
 use std::cell::RefCell;
@@ -270,14 +270,10 @@ impl Core {
         self.command(|seq| ClientMessage::SpawnRequest(SpawnRequest { seq, position }))
     }
 
-    /// Movement: requests to move an entity.
+    /// Movement: proposes to move the own entity by a distance. Returns the number of the movement, or 0.
     #[wasm_bindgen(js_name = moveBy)]
-    pub fn move_by(&mut self, entity: f64, dx: f32, dy: f32) -> u32 {
-        let Some(entity) = entity_of(entity) else { return 0 };
-        self.command(|seq| {
-            let client_time = Default::default();
-            ClientMessage::MovementDelta(MovementDelta { entity, seq: InputSeq(seq.0), dx, dy, client_time })
-        })
+    pub fn move_by(&mut self, dx: f32, dy: f32, now_ms: f64) -> u32 {
+        self.core.client.move_by([dx, dy], time(now_ms)).map_or(0, |seq| seq.0)
     }
 
     /// Requests the manifest.

@@ -21,14 +21,20 @@ pub struct ConnectionSettings {
     pub per_address_max: u32,
     /// Longest time of the handshake.
     pub handshake: Duration,
-    /// Idle timeout: a client that sends nothing for this long is closed. A probe is sent after half of it.
+    /// Idle timeout: a client that sends nothing for this long is closed.
     pub idle: Duration,
+    /// Silence after which a probe is sent, which the client answers. With `None`, half of `idle`.
+    pub ping: Option<Duration>,
     /// Upper bound of a client's message after the handshake, in bytes.
     pub message_bytes_max: usize,
     /// Rate of messages other than inputs.
     pub rate: RateLimit,
     /// Longest time that a client may take no data while output is waiting; then it is closed.
     pub write_stall: Duration,
+    /// Most bytes that a WebSocket reads at once. The connections of a thread share one buffer of this size.
+    pub read_buffer_bytes: usize,
+    /// Unwritten bytes of a connection from which the server stops reading from its client.
+    pub write_buffer_bytes: usize,
 }
 
 impl Default for ConnectionSettings {
@@ -38,9 +44,12 @@ impl Default for ConnectionSettings {
             per_address_max: 20_000,
             handshake: Duration::from_secs(10),
             idle: Duration::from_secs(30),
+            ping: None,
             message_bytes_max: aether_wire::limits::CLIENT_FRAME_BYTES_DEFAULT,
             rate: RateLimit::REALTIME,
             write_stall: Duration::from_secs(10),
+            read_buffer_bytes: crate::buffers::READ_BYTES,
+            write_buffer_bytes: 65_536,
         }
     }
 }

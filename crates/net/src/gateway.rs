@@ -88,6 +88,12 @@ impl Gateway {
         self.connections.count()
     }
 
+    /// Most bytes that a WebSocket reads at once.
+    #[must_use]
+    pub fn read_buffer_bytes(&self) -> usize {
+        self.connections.settings.read_buffer_bytes
+    }
+
     /// Time since the gateway was created.
     #[must_use]
     pub fn now(&self) -> Duration {

@@ -3,13 +3,13 @@
 use crate::admin_key::AdminKey;
 use crate::backend::{ServerBackend, ServerBackendParts};
 use crate::clock::{UptimeClock, unix_seconds};
-use crate::config::Config;
+use crate::config::{Config, Http};
 use crate::data;
 use crate::keys::{KeyError, KeyRing};
 use crate::node;
 use crate::server::Server;
 use crate::tokens::Tokens;
-use aether_api::listener::{self, ListenerSettings};
+use aether_api::listener::{self, Http2Settings, ListenerSettings, TcpSettings};
 use aether_api::socket::SocketSettings;
 use aether_api::{AllowedOrigins, Pages, PublicApi, TrustedProxies};
 use aether_engine::{EncodePool, Scheduler};
@@ -230,7 +230,7 @@ impl RunningServer {
             None => None,
             Some((chain, key)) => {
                 let certificates = Certificates::from_files(chain, key).map_err(StartError::Certificate)?;
-                let tls = certificates.https_config().map_err(StartError::Certificate)?;
+                let tls = certificates.https_config(config.http.http2).map_err(StartError::Certificate)?;
                 self.reload_certificates(certificates);
                 Some(TlsAcceptor::from(tls))
             }
@@ -275,6 +275,9 @@ impl RunningServer {
             write_stall,
             stalled,
             tls,
+            header_bytes_max: config.http.header_bytes_max,
+            http2: http2_settings(&config.http),
+            tcp: tcp_settings(&config.http),
         };
         let admin_key = config.http.admin_key.as_ref().map(|key| key.expose());
         let admin_router =
@@ -519,9 +522,30 @@ fn connection_settings(config: &Config) -> ConnectionSettings {
         per_address_max: if config.is_public() { limit(connections.per_ip_max) } else { u32::MAX },
         handshake: seconds(connections.handshake_seconds),
         idle: seconds(connections.idle_seconds),
+        ping: connections.ping_seconds.map(seconds),
         message_bytes_max: connections.message_bytes_max,
         rate: RateLimit { per_second: connections.messages_per_second, burst: connections.messages_burst },
         write_stall: seconds(connections.write_stall_seconds),
+        read_buffer_bytes: connections.read_buffer_bytes,
+        write_buffer_bytes: connections.write_buffer_bytes,
+    }
+}
+
+fn http2_settings(http: &Http) -> Option<Http2Settings> {
+    http.http2.then(|| Http2Settings {
+        streams_max: http.http2_streams_max,
+        stream_window_bytes: http.http2_stream_window_bytes,
+        connection_window_bytes: http.http2_connection_window_bytes,
+        ping_interval: Duration::from_secs(http.http2_ping_seconds.into()),
+        ping_time_max: Duration::from_secs(http.http2_ping_timeout_seconds.into()),
+    })
+}
+
+fn tcp_settings(http: &Http) -> TcpSettings {
+    TcpSettings {
+        unsent_bytes_max: http.socket_unsent_bytes,
+        send_buffer_bytes: http.socket_send_bytes,
+        receive_buffer_bytes: http.socket_receive_bytes,
     }
 }
 

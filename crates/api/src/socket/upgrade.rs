@@ -122,8 +122,9 @@ impl ServeStream for SocketClient {
             SocketFormat::Json => Encoding::Json,
             SocketFormat::Protobuf => Encoding::Protobuf,
         };
-        let transport = WebSocket::new(stream, encoding, false).closing_plainly();
         let gateway = Arc::clone(&server.gateway);
+        let transport = WebSocket::new(stream, encoding, false).closing_plainly();
+        let transport = transport.read_buffer_bytes(gateway.read_buffer_bytes());
         match SocketProtocol::new(server, socket) {
             Ok(protocol) => gateway.serve_protocol(transport, permit, protocol).await,
             Err(error) => tracing::debug!(%error, "socket was not opened"),

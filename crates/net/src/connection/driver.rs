@@ -22,9 +22,6 @@ const READS_PER_TURN: usize = 4;
 /// Most writes per turn, for the same reason.
 const WRITES_PER_TURN: usize = 4;
 
-/// Backlog in bytes from which the driver stops reading.
-const BACKLOG_BYTES_MAX: usize = 65_536;
-
 /// Driver of one connection.
 ///
 /// The timer is the deadline of the handshake until the protocol is open, and then fires each second.
@@ -93,7 +90,8 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
 
     /// Returns false for a busy protocol, and for a peer that does not read its answers: the transport holds it back.
     fn can_read(&self) -> bool {
-        self.protocol.can_receive() && self.transport.backlog_bytes() < BACKLOG_BYTES_MAX
+        let backlog_bytes_max = self.connections.settings.write_buffer_bytes;
+        self.protocol.can_receive() && self.transport.backlog_bytes() < backlog_bytes_max
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, has_unread: &mut bool) -> Poll<ConnectionEnd> {
@@ -200,12 +198,13 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
 
     fn check_silence(&mut self, now: Duration) {
         let idle = self.connections.settings.idle;
+        let ping = self.connections.settings.ping.unwrap_or(idle / 2);
         let silence = self.meter.silence(now);
         if self.transport.detects_silence() {
             // The transport has its own idle timeout.
         } else if silence > idle {
             self.meter.close(CloseReason::TimedOut);
-        } else if silence > idle / 2 {
+        } else if silence > ping {
             self.transport.queue_probe();
         }
     }

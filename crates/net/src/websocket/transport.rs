@@ -23,6 +23,7 @@ pub struct WebSocket<S> {
     compressed: bool,
     /// True if reasons have no close codes of their own.
     closes_plainly: bool,
+    read_buffer_bytes: usize,
     /// Bytes to be written. While empty, the buffer is in the thread's pool.
     out: Vec<u8>,
     /// Number of bytes of `out` that are written.
@@ -41,6 +42,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
             encoding,
             compressed,
             closes_plainly: false,
+            read_buffer_bytes: buffers::READ_BYTES,
             out: Vec::new(),
             written: 0,
             is_closed: false,
@@ -52,6 +54,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
     #[must_use]
     pub fn closing_plainly(mut self) -> Self {
         self.closes_plainly = true;
+        self
+    }
+
+    /// Sets the most bytes of a read. The connections of a thread share a buffer of this size.
+    #[must_use]
+    pub fn read_buffer_bytes(mut self, bytes: usize) -> Self {
+        self.read_buffer_bytes = bytes;
         self
     }
 
@@ -118,7 +127,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>> {
-        buffers::with_read_buffer(|buffer| {
+        buffers::with_read_buffer(self.read_buffer_bytes, |buffer| {
             let mut read = ReadBuf::new(buffer);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read)).map_err(|_| TransportEnded::Lost)?;
             match read.filled_mut() {
@@ -203,7 +212,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
     /// Discards input until the stream ends.
     fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            let bytes = buffers::with_read_buffer(|buffer| {
+            let bytes = buffers::with_read_buffer(self.read_buffer_bytes, |buffer| {
                 let mut read = ReadBuf::new(buffer);
                 Pin::new(&mut self.stream).poll_read(cx, &mut read).map(|done| done.map(|()| read.filled().len()))
             });

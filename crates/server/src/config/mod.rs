@@ -131,6 +131,37 @@ section! {
         header_seconds: u32 = 10, within 1..=300;
         /// Time limit of a request, from its headers to its answer.
         request_seconds: u32 = 30, within 1..=3600;
+        /// Maximum size of all headers of a request. Larger requests get 431. An HTTP/1.1 connection has a buffer of up to
+        /// this size in each direction, so a higher value costs memory per connection.
+        header_bytes_max: usize = 16384, within 8192..=1048576;
+        /// Speaks HTTP/2 with clients that ask for it: over TLS by ALPN, without TLS by prior knowledge. Otherwise only
+        /// HTTP/1.1. WebSockets always use HTTP/1.1.
+        http2: bool = true;
+        /// Maximum number of concurrent requests of an HTTP/2 connection. More let one connection cause more work and hold
+        /// more memory.
+        http2_streams_max: u32 = 64, within 1..=1000;
+        /// Bytes of a request body that an HTTP/2 client may send before the server has read them. A larger window uploads
+        /// faster over a long distance, and costs up to this much memory per request.
+        http2_stream_window_bytes: u32 = 1048576, within 16384..=16777216;
+        /// Bytes of all request bodies of an HTTP/2 connection that the client may send before the server has read them.
+        /// It bounds the memory of a connection.
+        http2_connection_window_bytes: u32 = 1048576, within 65535..=16777216;
+        /// Time between two pings to an HTTP/2 client. A shorter time detects lost clients sooner, and costs a packet in each
+        /// direction.
+        http2_ping_seconds: u32 = 10, within 1..=3600;
+        /// Time limit for the answer to such a ping. Then the connection is closed.
+        http2_ping_timeout_seconds: u32 = 20, within 1..=300;
+        /// Bytes that the server hands to the system before the network has sent them, per connection of HTTP or WebSocket
+        /// (Linux only). More makes state packets older when they are sent to a slow client; less costs more system calls.
+        socket_unsent_bytes: u32 = 16384, within 1024..=16777216;
+        /// Send buffer of a connection in the system (`SO_SNDBUF`): bytes that are sent and not acknowledged yet, and those
+        /// of `socket_unsent_bytes`. Linux reserves twice as much. Default: the system adapts it to the network; a fixed size
+        /// bounds the memory, and limits the speed to this much per round trip.
+        socket_send_bytes: Option<u32> = None, within 4096..=16777216;
+        /// Receive buffer of a connection in the system (`SO_RCVBUF`): bytes of the client that the server has not read yet.
+        /// Linux reserves twice as much. Default: the system adapts it to the network; a fixed size bounds the memory, and
+        /// limits the speed of uploads to this much per round trip.
+        socket_receive_bytes: Option<u32> = None, within 4096..=16777216;
         /// Origins of other sites whose pages may use the API and connect. Pages of this server always may. On loopback, so
         /// may pages of other servers on this machine. An origin that is not on this machine makes the server count as
         /// public.
@@ -169,6 +200,10 @@ section! {
         handshake_seconds: u32 = 10, within 1..=300;
         /// A connection on which nothing arrives from the client for this long is closed.
         idle_seconds: u32 = 30, within 2..=3600;
+        /// A WebSocket on which nothing arrives from the client for this long gets a ping, and then one each second, until
+        /// something arrives. Less than `idle_seconds`. Default: half of `idle_seconds`. A shorter time keeps proxies from
+        /// closing silent connections; pings of phones cost battery. WebTransport has pings of its own.
+        ping_seconds: Option<u32> = None, within 1..=3600;
         /// Maximum size of a client's message after the handshake. A higher value costs memory per connection.
         message_bytes_max: usize = 512, within 64..=65536;
         /// Allows compression of WebSocket messages. State packets hardly shrink, and compression costs time and memory per
@@ -181,6 +216,12 @@ section! {
         /// A connection that accepts no data for this long is closed. So is an HTTP connection that takes less than 16 KiB of
         /// its answers in this time.
         write_stall_seconds: u32 = 10, within 1..=300;
+        /// Maximum number of bytes that a WebSocket reads at once. All connections of a thread share one buffer of this size,
+        /// so a larger one costs little memory; it lets one connection do more work before others have their turn.
+        read_buffer_bytes: usize = 16384, within 1024..=1048576;
+        /// Unwritten bytes of a connection from which the server stops reading from its client. A client that does not read
+        /// its answers can hold about this much memory, and as much again for what arrived in one turn.
+        write_buffer_bytes: usize = 65536, within 4096..=16777216;
     }
 }
 

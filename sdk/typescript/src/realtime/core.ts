@@ -225,6 +225,11 @@ export interface Core {
   setInput(input: Fields): void;
   /** Queues a command. Returns its number, which the answer carries, or undefined outside a room. */
   command(command: Command): number | undefined;
+  /**
+   * Proposes to move the player's entity. The next `advance` sends it. Returns its number, which snapshots and
+   * corrections acknowledge, or undefined without an entity.
+   */
+  moveBy(dx: number, dy: number, nowMs: number): number | undefined;
   /** Leaves for good. The next `advance` sends the leave message. */
   leave(): void;
 

@@ -107,7 +107,7 @@ export class Network {
         return () => this.occasions.delete(noticed);
       },
     });
-    for (const kind of ["joined", "lost", "ended", "error", "snapshot", "enter", "leave", "event", "message", "member", "possession", "closing"]) {
+    for (const kind of ["joined", "lost", "ended", "error", "snapshot", "enter", "leave", "event", "message", "member", "possession", "correction", "closing"]) {
       made.on(kind, (event) => this.events.push(event));
     }
     return made;

@@ -3,12 +3,15 @@
 mod admin;
 mod api_limits;
 mod behind_proxy;
+mod buffers;
 mod failures;
 mod functions;
 mod handshake;
+mod http2;
 mod http_page;
 mod join_metadata;
 mod long_names;
+mod movement;
 mod native;
 mod openapi;
 mod operations;

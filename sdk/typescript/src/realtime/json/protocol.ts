@@ -34,7 +34,7 @@ export type ClientMessage =
   | { readonly kind: "ping"; readonly clientTime: number; readonly payload: { readonly tick: number } }
   | { readonly kind: "leave" }
   | { readonly kind: "fragment"; readonly payload: Fragment }
-  | { readonly kind: "command"; readonly seq?: number; readonly feature: string; readonly action: string; readonly payload?: object };
+  | { readonly kind: "command"; readonly seq?: number; readonly clientTime?: number; readonly feature: string; readonly action: string; readonly payload?: object };
 
 export interface Snapshot {
   readonly tick: number;

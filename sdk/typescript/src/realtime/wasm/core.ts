@@ -175,6 +175,10 @@ export class WasmCore implements Core {
     return this.native.say(code, Float64Array.from(row)) || undefined;
   }
 
+  moveBy(dx: number, dy: number, nowMs: number): number | undefined {
+    return this.native.moveBy(dx, dy, nowMs) || undefined;
+  }
+
   leave(): void {
     // Queued messages would only delay it.
     this.outbox = new Outbox(false);
