@@ -18,8 +18,8 @@ use aether_net::certificate::{CertificateError, Certificates};
 use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
 use aether_net::{ConnectionMetrics, ConnectionSettings, Gateway, PendingClient, WakeTask};
 use aether_rooms::{
-    DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RoomHost, RoomHostSettings, RoomLobby,
-    RoomRequests,
+    DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RecordingSettings, RoomHost, RoomHostSettings,
+    RoomLobby, RoomRequests,
 };
 use aether_services::Services;
 use aether_store::StoreError;
@@ -156,7 +156,7 @@ impl RunningServer {
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         data::recover_rooms(&services, &node).await;
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
-        let rooms = RoomHost::new(scheduler(&config), host_settings(&config, node, recordings), requests);
+        let rooms = RoomHost::new(scheduler(&config), host_settings(&config, node, recordings), requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = LobbySettings {
@@ -535,7 +535,12 @@ fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) 
             None if config.is_public() => STORED_PER_ACCOUNT_MAX,
             None => u32::MAX,
         },
-        recordings,
+        recordings: RecordingSettings {
+            records_all: recordings.is_some(),
+            folder: recordings.unwrap_or_else(|| config.data_dir.join("recordings")),
+            running_max: config.rooms.recordings_max,
+            bytes_max: u64::from(config.rooms.recording_mib_max) << 20,
+        },
         durable: durable_settings(config),
     }
 }

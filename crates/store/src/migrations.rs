@@ -36,6 +36,7 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../migrations/0007_storage_totals_by_row.sql"),
     },
     Migration { version: 8, name: "audit", sql: include_str!("../migrations/0008_audit.sql") },
+    Migration { version: 9, name: "room_ticks", sql: include_str!("../migrations/0009_room_ticks.sql") },
 ];
 
 /// Line at which the program continues a migration.

@@ -119,6 +119,7 @@ impl Operations {
         Operations::default()
             .and(account::serve::operations)
             .and(admin::serve::operations)
+            .and(admin::serve_room::operations)
             .and(event::serve::operations)
             .and(leaderboard::serve::operations)
             .and(profile::serve::operations)
@@ -324,8 +325,9 @@ impl Services {
 
 /// Returns true if there is an operation of this name, served or not.
 pub(crate) fn is_operation(name: &str) -> bool {
-    let names = [operation::NAMES, account::operation::NAMES, admin::operation::NAMES, profile::operation::NAMES];
-    names.iter().any(|names| names.contains(&name))
+    let of_operators = [admin::operation::NAMES, admin::room::NAMES];
+    let names = [operation::NAMES, account::operation::NAMES, profile::operation::NAMES];
+    names.iter().chain(&of_operators).any(|names| names.contains(&name))
 }
 
 /// Calls an operation with JSON.

@@ -2,6 +2,7 @@
 
 use crate::build_command::BuildCommand;
 use crate::building::BuiltStructure;
+use crate::capture;
 use crate::player_state::{Character, PlayerState};
 use crate::save::{CHARACTERS_MAX, Saved};
 use aether::prelude::*;
@@ -29,13 +30,13 @@ pub struct Outpost {
     /// Commands that are not committed yet.
     pub(crate) pending_commands: BTreeMap<Cell, BuildCommand>,
     /// Characters of players who were present at the checkpoint, until they rejoin.
-    returning: BTreeMap<PlayerId, Character>,
+    pub(crate) returning: BTreeMap<PlayerId, Character>,
     /// Characters of absent players, by account.
-    away: BTreeMap<String, Character>,
+    pub(crate) away: BTreeMap<String, Character>,
     /// Character requested by an account that is joining.
-    wanted: Option<(String, u8)>,
+    pub(crate) wanted: Option<(String, u8)>,
     /// Number of players who have left.
-    left: u32,
+    pub(crate) left: u32,
 }
 
 impl Game for Outpost {
@@ -187,6 +188,15 @@ impl Game for Outpost {
         }
         room.set_label(crate::NAME);
         Ok(())
+    }
+
+    fn capture(&self, world: &World) -> Option<Vec<u8>> {
+        Some(capture::write(self, world))
+    }
+
+    fn restore_capture(&mut self, room: &mut Context<'_>, bytes: &[u8]) -> Result<(), Rejection> {
+        capture::read(self, room.world, bytes)
+            .map_err(|error| Rejection::new(ErrorCode::BadValue, format!("the captured state is damaged: {error}")))
     }
 
     fn hash(&self, hasher: &mut StateHasher) {

@@ -2,6 +2,7 @@
 
 mod build_command;
 mod building;
+mod capture;
 mod combat;
 mod game;
 mod player_state;

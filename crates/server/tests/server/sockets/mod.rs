@@ -9,6 +9,7 @@ mod handshake;
 mod http_page;
 mod native;
 mod openapi;
+mod operated_rooms;
 mod operations;
 mod pages;
 mod platforms;

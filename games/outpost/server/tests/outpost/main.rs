@@ -2,6 +2,7 @@
 
 mod build_commands;
 mod building;
+mod capture;
 mod durable;
 mod prediction;
 mod scene;
