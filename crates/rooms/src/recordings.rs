@@ -218,14 +218,16 @@ impl RoomRecording {
 
     /// Returns the reason of the end.
     pub fn end(&self) -> Option<RecordingEnd> {
-        let has_failed = self.error.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        if has_failed { Some(RecordingEnd::Failed) } else { self.channel.end() }
+        if self.write_error().is_some() { Some(RecordingEnd::Failed) } else { self.channel.end() }
+    }
+
+    fn write_error(&self) -> Option<String> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the reason of an early end, for people.
     pub fn error(&self) -> String {
-        let error = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-        match (&*error, self.end()) {
+        match (self.write_error(), self.end()) {
             (Some(error), _) => format!("The file could not be written: {error}."),
             (None, Some(RecordingEnd::TooSlow)) => "The disk did not keep up with the room.".to_owned(),
             (None, Some(RecordingEnd::Full)) => {
