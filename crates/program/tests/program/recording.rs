@@ -73,7 +73,7 @@ async fn check_kill(database: TestDatabase) {
     let reached: u64 =
         text.split("tick ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).expect("a tick");
     assert!(reached + TICK_HZ >= last, "tick {reached} is within a second of {last}");
-    assert!(reached >= first + 2 * TICK_HZ, "{text}");
+    assert!(reached > first + TICK_HZ / 2, "{text}");
 
     let server = setup.serve_again(addresses.0, addresses.1).await;
     let mut ann = SeeingPlayer::join(server.http, &resume, outpost()).await.expect("the resume token is valid");
