@@ -192,6 +192,22 @@ pub trait Game: Send + Sized + 'static {
         ))
     }
 
+    /// Returns everything that decides future ticks and that the engine cannot see: the fields of the game, and fields
+    /// of components that are not replicated. A recording can then begin while the room runs. The default returns none:
+    /// recordings begin with the first tick.
+    fn capture(&self, _world: &World) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Restores a state from [`Game::capture`]. Called instead of [`Game::init`]. The room has its entities, under the
+    /// same ids and with their replicated fields, its players and their possessions.
+    fn restore_capture(&mut self, _room: &mut Context<'_>, _capture: &[u8]) -> Result<(), Rejection> {
+        Err(Rejection::new(
+            ErrorCode::Internal,
+            "this game cannot be captured: implement `Game::capture` and `Game::restore_capture`",
+        ))
+    }
+
     /// Adds state to the hash that decides future ticks but is not replicated. Replays then detect a divergence.
     fn hash(&self, _hasher: &mut StateHasher) {}
 }

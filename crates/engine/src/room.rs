@@ -3,6 +3,7 @@
 use crate::builder::RoomBuilder;
 use crate::connection::RoomEndpoint;
 use crate::context::Context;
+use crate::control::RoomControl;
 use crate::durable::{CheckpointTimer, JournalEntries, RoomCheckpoint, RoomOutput};
 use crate::encode_pool::EncodePool;
 use crate::game::Game;
@@ -10,7 +11,7 @@ use crate::handle::{Mailbox, RoomHandle};
 use crate::observer::{Observer, RoomCounts, TickStage};
 use crate::overload::OverloadLadder;
 use crate::players::{RoomPlayers, closing};
-use crate::recording::{Recorder, Recording, TickInput};
+use crate::recording::{Recorder, Recording, RecordingStream, TickInput};
 use crate::schema::EventRegistry;
 use crate::scratch::TickScratch;
 use crate::settings::RoomSettings;
@@ -63,6 +64,9 @@ pub struct Room<G: Game> {
     pub(crate) overload: OverloadLadder,
     pub(crate) pool: Option<EncodePool>,
     pub(crate) recorder: Option<Recorder>,
+    pub(crate) stream: Option<RecordingStream>,
+    /// True after the first tick.
+    pub(crate) has_stepped: bool,
     pub(crate) recording_sink: Option<RecordingSink>,
     /// Some if the room is durable.
     pub(crate) checkpoint_timer: Option<CheckpointTimer>,
@@ -96,6 +100,8 @@ pub(crate) struct TickOutput {
     pub counts: RoomCounts,
     pub label: String,
     pub label_changed: bool,
+    /// Requests of operators, served before the next step.
+    pub controls: Vec<RoomControl>,
     pub is_ending: bool,
     /// True if the room is unloaded and may be rebuilt later.
     pub is_unloading: bool,
@@ -138,6 +144,7 @@ impl<G: Game> Room<G> {
         self.stats.write_ticking(true);
         let mut scratch = TickScratch::take();
         self.receive(&mut scratch.tick_inputs, observer);
+        self.serve_controls();
         self.step(&scratch.tick_inputs, observer);
         self.extract(observer);
         self.send(&mut scratch, observer);
@@ -150,9 +157,20 @@ impl<G: Game> Room<G> {
         self.state.world.advance();
         self.apply(tick_inputs, observer);
         self.simulate(observer);
+        self.has_stepped = true;
+        if self.recorder.is_some() || self.stream.is_some() {
+            self.record_tick(tick_inputs);
+        }
+    }
+
+    fn record_tick(&mut self, tick_inputs: &[TickInput]) {
+        let hash = state_hash(&self.game, &self.state);
         if let Some(recorder) = &mut self.recorder {
-            let hash = state_hash(&self.game, &self.state);
-            recorder.tick(self.state.world.tick(), tick_inputs, hash);
+            recorder.tick(tick_inputs, hash);
+        }
+        let tick = self.state.world.tick();
+        if self.stream.as_mut().is_some_and(|stream| !stream.tick(tick, tick_inputs, hash)) {
+            self.stream = None;
         }
     }
 
@@ -344,6 +362,7 @@ impl<G: Game> Room<G> {
         let Some(checkpoint_timer) = &mut self.checkpoint_timer else { return };
         let output = &mut self.state.output;
         let checkpoint = RoomCheckpoint {
+            tick: self.state.world.tick(),
             state: Arc::new(state),
             applied: output.entries.applied,
             last_player: self.next_player,
@@ -450,6 +469,7 @@ impl TickOutput {
             counts: RoomCounts::default(),
             label,
             label_changed: true,
+            controls: Vec::new(),
             is_ending: false,
             is_unloading: false,
             lease_lost: false,

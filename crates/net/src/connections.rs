@@ -63,6 +63,8 @@ pub struct Connections {
     open: NetworkShares,
     /// Announced milliseconds until the server stops, plus one; 0 if no stop was announced.
     stopping: AtomicU32,
+    /// Number of the announced drain; 0 for none.
+    drain: AtomicU32,
 }
 
 /// A share of the connection limits, returned when dropped.
@@ -82,6 +84,7 @@ impl Connections {
             next_id: AtomicU64::new(1),
             open: NetworkShares::default(),
             stopping: AtomicU32::new(0),
+            drain: AtomicU32::new(0),
         }
     }
 
@@ -126,6 +129,16 @@ impl Connections {
     /// Announces the stop of the server to all clients and rejects new connections.
     pub fn announce_stop(&self, grace: Duration) {
         self.stopping.store((grace.as_millis() as u32).saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// Announces a drain of this number to all clients, once; 0 for none. Connections stay open.
+    pub fn announce_drain(&self, number: u32) {
+        self.drain.store(number, Ordering::Relaxed);
+    }
+
+    /// Number of the announced drain; 0 for none.
+    pub(crate) fn drain(&self) -> u32 {
+        self.drain.load(Ordering::Relaxed)
     }
 
     /// Number of open connections.

@@ -82,6 +82,11 @@ impl Gateway {
         self.connections.announce_stop(grace);
     }
 
+    /// Announces a drain of this number to all clients, once; 0 for none. Connections stay open.
+    pub fn announce_drain(&self, number: u32) {
+        self.connections.announce_drain(number);
+    }
+
     /// Number of open connections.
     #[must_use]
     pub fn connections(&self) -> u32 {

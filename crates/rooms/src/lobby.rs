@@ -2,7 +2,7 @@
 
 use crate::durable::within_time;
 use crate::entry::RoomRef;
-use crate::host::{RoomHost, RoomRequester};
+use crate::host::{RoomHost, RoomRequester, draining};
 use crate::places::PlacesTaken;
 use crate::presence::{ConnectingSession, Presence};
 use crate::resume::{ResumeLookup, ResumeRecord, ResumeRecords, hash};
@@ -148,6 +148,9 @@ impl RoomLobby {
 
     async fn join_room(&self, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
         let identity = self.identify(&attempt.hello, attempt.is_local)?;
+        if self.host.is_draining() {
+            return Err(draining());
+        }
         let connecting = self.host.requests.presence.connecting(identity.session);
         let selector = attempt.room.as_ref().or(attempt.hello.room.as_ref());
         let selector = selector

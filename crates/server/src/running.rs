@@ -19,8 +19,8 @@ use aether_net::certificate::{CertificateError, Certificates};
 use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
 use aether_net::{ConnectionMetrics, ConnectionSettings, Gateway, PendingClient, WakeTask};
 use aether_rooms::{
-    DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RoomHost, RoomHostSettings, RoomLobby,
-    RoomRequests,
+    DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RecordingSettings, RoomHost, RoomHostSettings,
+    RoomLobby, RoomRequests,
 };
 use aether_services::Services;
 use aether_store::StoreError;
@@ -159,7 +159,7 @@ impl RunningServer {
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
         let encode_pool = encode_pool(&config, &registry)?;
         let host = RoomHostSettings { encode_pool, ..host_settings(&config, node, recordings) };
-        let rooms = RoomHost::new(scheduler(&config), host, requests);
+        let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = LobbySettings {
@@ -603,7 +603,12 @@ fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) 
             None if config.is_public() => STORED_PER_ACCOUNT_MAX,
             None => u32::MAX,
         },
-        recordings,
+        recordings: RecordingSettings {
+            records_all: recordings.is_some(),
+            folder: recordings.unwrap_or_else(|| config.data_dir.join("recordings")),
+            running_max: config.rooms.recordings_max,
+            bytes_max: u64::from(config.rooms.recording_mib_max) << 20,
+        },
         durable: durable_settings(config),
         encode_pool: None,
     }

@@ -41,3 +41,9 @@ pub use declare::PACKAGE;
 pub use error::{GrpcCode, ServiceError};
 pub use hooks::Hooks;
 pub use services::{Services, ServicesExtensions, ServicesParts, ServicesSettings};
+
+/// Returns a time in milliseconds since 1970 by RFC 3339, as in answers of the admin API.
+#[must_use]
+pub fn rfc3339(ms: i64) -> String {
+    aether_messages::timestamp(ms).to_string()
+}

@@ -2,6 +2,7 @@
 
 use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
+use crate::admin::RoomOperator;
 use crate::audit::Audit;
 use crate::calls::{CallTable, Functions, MatchTypes};
 use crate::clock::WallClock;
@@ -114,7 +115,7 @@ pub struct Services {
     /// Client for outgoing HTTP requests.
     pub http_client: HttpClient,
     /// Host of the rooms. Weak, because the host itself owns the services.
-    matches: OnceLock<Weak<dyn Matches>>,
+    matches: OnceLock<Weak<dyn RoomOperator>>,
     is_online: OnceLock<IsOnline>,
 }
 
@@ -172,12 +173,17 @@ impl Services {
     }
 
     /// Sets the host of the matches. Later calls have no effect.
-    pub fn host_matches(&self, matches: Weak<dyn Matches>) {
+    pub fn host_matches(&self, matches: Weak<dyn RoomOperator>) {
         let _ = self.matches.set(matches);
     }
 
     /// Returns the host of the running matches.
     pub fn matches(&self) -> Result<Arc<dyn Matches>, ServiceError> {
+        Ok(self.room_operator()? as Arc<dyn Matches>)
+    }
+
+    /// Returns the operator's access to the rooms.
+    pub(crate) fn room_operator(&self) -> Result<Arc<dyn RoomOperator>, ServiceError> {
         self.matches.get().and_then(Weak::upgrade).ok_or(NOT_HOSTED)
     }
 

@@ -1,6 +1,6 @@
 //! [`Replay`]: runs a recorded room again.
 
-use super::{Recording, RecordingError, TickInput, Ticks};
+use super::{Recording, RecordingError, RecordingStart, TickInput, Ticks};
 use crate::builder::BuildError;
 use crate::game::Game;
 use crate::observer::NoObserver;
@@ -62,8 +62,10 @@ impl<'a, G: Game> Replay<'a, G> {
         settings.tick_hz = recording.tick_hz;
         settings.snapshot_hz = recording.tick_hz;
         let mut builder = Room::builder(game, settings).seed(recording.seed);
-        if let Some(restore) = &recording.restore {
-            builder = builder.restore(restore.clone());
+        match &recording.start {
+            RecordingStart::New => {}
+            RecordingStart::Restored(restore) => builder = builder.restore(restore.clone()),
+            RecordingStart::Captured(capture) => builder = builder.captured((**capture).clone()),
         }
         let room = builder.build().map_err(ReplayError::Room)?;
         if room.schema().hash() != recording.schema_hash {

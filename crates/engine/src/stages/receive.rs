@@ -122,6 +122,7 @@ impl ReceiveStage<'_> {
                     self.output.is_ending = true;
                     self.output.is_unloading = self.is_durable;
                 }
+                MailboxMessage::Control(control) => self.output.controls.push(control),
                 MailboxMessage::LeaseLost => self.output.lease_lost = true,
             }
         }

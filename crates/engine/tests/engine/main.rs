@@ -16,6 +16,7 @@ mod outside;
 mod overload;
 mod playground;
 mod recording;
+mod recording_stream;
 mod requests;
 mod resume;
 mod slow_clients;

@@ -35,13 +35,24 @@ pub(super) struct Driver<'a, T, P> {
     /// Time since which the peer has taken no data while output is waiting.
     stalled_since: Option<Duration>,
     stop_announced: bool,
+    /// Number of the last announced drain.
+    drain_announced: u32,
 }
 
 impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
     pub fn new(connections: &'a Connections, transport: &'a mut T, protocol: P) -> Driver<'a, T, P> {
         transport.set_message_bytes_max(protocol.message_bytes_max());
         let meter = RateMeter::new(&connections.metrics, protocol.rates(), connections.now());
-        Driver { connections, transport, protocol, meter, ended: None, stalled_since: None, stop_announced: false }
+        Driver {
+            connections,
+            transport,
+            protocol,
+            meter,
+            ended: None,
+            stalled_since: None,
+            stop_announced: false,
+            drain_announced: 0,
+        }
     }
 
     /// Reads, works, checks deadlines and writes, without waiting.
@@ -193,6 +204,7 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
                 self.meter.close(CloseReason::TooSlow);
             }
             self.announce_stop();
+            self.announce_drain();
         }
     }
 
@@ -206,6 +218,15 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
             self.meter.close(CloseReason::TimedOut);
         } else if silence > ping {
             self.transport.queue_probe();
+        }
+    }
+
+    /// Announces once that the server drains.
+    fn announce_drain(&mut self) {
+        let number = self.connections.drain();
+        if number != 0 && number != self.drain_announced {
+            self.drain_announced = number;
+            self.protocol.handle_drain(&mut OutgoingMessages::new(&self.connections.metrics, self.transport));
         }
     }
 

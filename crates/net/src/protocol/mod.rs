@@ -92,6 +92,9 @@ pub trait Protocol: Send {
         None
     }
 
+    /// Announces to the peer that the server takes no new rooms and joins. The connection stays open.
+    fn handle_drain<T: Transport>(&mut self, _out: &mut OutgoingMessages<'_, T>) {}
+
     /// Announces to the peer that the server stops in `deadline_ms`.
     fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut OutgoingMessages<'_, T>);
 

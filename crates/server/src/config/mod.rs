@@ -260,6 +260,10 @@ section! {
         /// Number of checkpoints per room that are kept as history; 0 keeps none. Each is as large as the state of the
         /// room.
         snapshots_kept: u32 = 10, within 0..=1000;
+        /// Maximum number of recordings of rooms that operators run at once; 0 allows none.
+        recordings_max: usize = 4, within 0..=1000;
+        /// Maximum size of a recording in MiB. A recording that reaches it ends. Eight players take about 2.5 kB per second.
+        recording_mib_max: u32 = 256, within 1..=4095;
         /// After a restart, players of a durable room can resume if the server was down for less than this time.
         away_seconds: u32 = 3600, within 0..=604800;
         /// A durable room in which nothing was stored for this many days is deleted.

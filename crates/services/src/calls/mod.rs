@@ -121,6 +121,7 @@ impl Operations {
         Operations::default()
             .and(account::serve::operations)
             .and(admin::serve::operations)
+            .and(admin::serve_room::operations)
             .and(event::serve::operations)
             .and(leaderboard::serve::operations)
             .and(profile::serve::operations)
@@ -333,6 +334,7 @@ pub(crate) fn is_operation(name: &str) -> bool {
         socket::NAMES,
         account::operation::NAMES,
         admin::operation::NAMES,
+        admin::room::NAMES,
         profile::operation::NAMES,
     ];
     names.iter().any(|names| names.contains(&name))

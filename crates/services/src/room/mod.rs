@@ -11,7 +11,7 @@ mod open;
 mod visit;
 mod write;
 
-pub use list::{CheckpointInfo, ROOMS_LISTED_MAX, Summary};
+pub use list::{CheckpointInfo, ROOMS_LISTED_MAX, StoredRoom, StoredState, Summary};
 pub use open::{LEASE_HELD, NewRoom, OpenedRoom, ROOMS_STORED_MAX_REACHED, RoomChoice, RoomCreator};
 pub use visit::{VISITS_LISTED_MAX, Visit, VisitRecord};
 pub use write::{Batch, Checkpoint, LEASE_LOST, StoredMember};

@@ -31,7 +31,7 @@ fn new_room(id: &str, code: &str) -> NewRoom {
 
 fn checkpoint(bytes: &[u8], applied: u64) -> Checkpoint {
     let bytes = Arc::new(bytes.to_vec());
-    Checkpoint { bytes, applied, last_player: 4, label: "shown".into(), players: 2, entities: 9 }
+    Checkpoint { tick: 70, bytes, applied, last_player: 4, label: "shown".into(), players: 2, entities: 9 }
 }
 
 fn member(player: u32, user: Uuid, hash: u8, previous: Option<u8>) -> StoredMember {

@@ -2,6 +2,7 @@
 
 use crate::build_command::BuildCommand;
 use crate::building::BuiltStructure;
+use crate::capture;
 use crate::characters::check_metadata;
 use crate::player_state::{Character, PlayerState};
 use crate::save::Saved;
@@ -193,6 +194,15 @@ impl Game for Outpost {
         }
         room.set_label(crate::NAME);
         Ok(())
+    }
+
+    fn capture(&self, world: &World) -> Option<Vec<u8>> {
+        Some(capture::write(self, world))
+    }
+
+    fn restore_capture(&mut self, room: &mut Context<'_>, bytes: &[u8]) -> Result<(), Rejection> {
+        capture::read(self, room.world, bytes)
+            .map_err(|error| Rejection::new(ErrorCode::BadValue, format!("the captured state is damaged: {error}")))
     }
 
     fn hash(&self, hasher: &mut StateHasher) {

@@ -2,6 +2,7 @@
 
 mod build_command;
 mod building;
+mod capture;
 mod characters;
 mod combat;
 mod game;

@@ -113,12 +113,12 @@ impl Saved {
     }
 }
 
-fn write_list<R: Replicate>(list: &[R], writer: &mut BitWriter) {
+pub fn write_list<R: Replicate>(list: &[R], writer: &mut BitWriter) {
     writer.write(list.len() as u64, 32);
     list.iter().for_each(|it| it.write_full(writer));
 }
 
-fn read_list<R: Replicate>(reader: &mut BitReader<'_>, len_max: u64) -> Result<Vec<R>, ReadError> {
+pub fn read_list<R: Replicate>(reader: &mut BitReader<'_>, len_max: u64) -> Result<Vec<R>, ReadError> {
     let len = reader.read(32)?;
     if len > len_max {
         return Err(ReadError::TooLong);

@@ -1,7 +1,7 @@
 //! The game.
 
 use crate::client_flight::{ClientFlight, movement_rules};
-use crate::{REWIND_TICKS, save};
+use crate::{REWIND_TICKS, capture, save};
 use aether::names::shortened;
 use aether::prelude::*;
 use aether::wire::MovementDelta;
@@ -19,25 +19,25 @@ const DAMAGE: i32 = 25;
 /// The sandbox.
 #[derive(Default)]
 pub struct Sandbox {
-    pilots: BTreeMap<PlayerId, Pilot>,
-    scoreboard: Option<EntityId>,
+    pub(crate) pilots: BTreeMap<PlayerId, Pilot>,
+    pub(crate) scoreboard: Option<EntityId>,
     /// Pending requests for stored hits.
-    pending_hits: BTreeMap<RequestId, PlayerId>,
+    pub(crate) pending_hits: BTreeMap<RequestId, PlayerId>,
     /// Scratch memory: flying shots, shots that have ended, ships near a shot, and players who are told of a hit.
-    flying: Vec<(EntityId, PlayerId, [f32; 2])>,
-    spent: Vec<EntityId>,
-    found: Vec<FoundEntity>,
-    found_now: Vec<FoundEntity>,
-    witnesses: Vec<PlayerId>,
+    pub(crate) flying: Vec<(EntityId, PlayerId, [f32; 2])>,
+    pub(crate) spent: Vec<EntityId>,
+    pub(crate) found: Vec<FoundEntity>,
+    pub(crate) found_now: Vec<FoundEntity>,
+    pub(crate) witnesses: Vec<PlayerId>,
 }
 
 #[derive(Default)]
-struct Pilot {
-    controls: Controls,
-    hits: u16,
-    loaded_at: Tick,
+pub(crate) struct Pilot {
+    pub controls: Controls,
+    pub hits: u16,
+    pub loaded_at: Tick,
     /// Flight by movements that the client proposes, from the first one on.
-    client_flight: Option<ClientFlight>,
+    pub client_flight: Option<ClientFlight>,
 }
 
 impl Game for Sandbox {
@@ -186,6 +186,15 @@ impl Game for Sandbox {
             }
         }
         Ok(())
+    }
+
+    fn capture(&self, world: &World) -> Option<Vec<u8>> {
+        Some(capture::write(self, world))
+    }
+
+    fn restore_capture(&mut self, room: &mut Context<'_>, bytes: &[u8]) -> Result<(), Rejection> {
+        capture::read(self, room.world, bytes)
+            .map_err(|error| Rejection::new(ErrorCode::BadValue, format!("the captured state is damaged: {error}")))
     }
 
     fn hash(&self, hasher: &mut StateHasher) {

@@ -14,6 +14,7 @@ mod long_names;
 mod movement;
 mod native;
 mod openapi;
+mod operated_rooms;
 mod operations;
 mod pages;
 mod platforms;

@@ -2,6 +2,7 @@
 
 mod build_commands;
 mod building;
+mod capture;
 mod characters;
 mod durable;
 mod prediction;
