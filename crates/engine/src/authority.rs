@@ -100,7 +100,7 @@ impl Mover {
     }
 
     /// Adds the mover to the state hash of its game. Call it in [`crate::Game::hash`].
-    pub fn hash(&self, hasher: &mut StateHasher) {
+    pub fn hash_into(&self, hasher: &mut StateHasher) {
         for [x, y] in [self.position, self.velocity] {
             hasher.word(u64::from(x.to_bits()) << 32 | u64::from(y.to_bits()));
         }

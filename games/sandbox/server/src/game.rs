@@ -197,7 +197,7 @@ impl Game for Sandbox {
             hasher.word(u64::from(player.0));
             hasher.word(u64::from(pilot.hits) << 32 | u64::from(pilot.loaded_at.0));
             if let Some(flight) = &pilot.client_flight {
-                flight.mover.hash(hasher);
+                flight.mover.hash_into(hasher);
                 hasher.word(u64::from(flight.is_active));
             }
         }
