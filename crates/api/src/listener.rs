@@ -130,10 +130,19 @@ impl TcpSettings {
     }
 }
 
-/// Accepts connections until the task is dropped.
-pub async fn serve(listener: TcpListener, router: Router, settings: ListenerSettings) {
-    let (connections, clients) = (NetworkShares::default(), NetworkShares::default());
+/// Accepts connections until the future is dropped. The buffers of the sockets are set at once and not when the future
+/// is first polled: connections may wait already.
+pub fn serve(
+    listener: TcpListener,
+    router: Router,
+    settings: ListenerSettings,
+) -> impl Future<Output = ()> + Send + 'static {
     settings.tcp.apply_to_listener(&listener);
+    accept(listener, router, settings)
+}
+
+async fn accept(listener: TcpListener, router: Router, settings: ListenerSettings) {
+    let (connections, clients) = (NetworkShares::default(), NetworkShares::default());
     loop {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,

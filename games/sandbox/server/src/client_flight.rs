@@ -4,11 +4,6 @@ use aether::prelude::*;
 use aether::wire::MovementDelta;
 use aether_sandbox_rules::Ship;
 
-/// Returns the limits of proposed movement in a room.
-pub fn movement_rules(settings: &RoomSettings) -> MovementRules {
-    MovementRules { bounds: settings.bounds, ..MovementRules::default() }
-}
-
 /// Movement of one ship by its client.
 ///
 /// A tick is flown either by controls or by proposals, never by both: only ticks of the latter grant credit for

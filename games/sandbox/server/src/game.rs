@@ -1,6 +1,6 @@
 //! The game.
 
-use crate::client_flight::{ClientFlight, movement_rules};
+use crate::client_flight::ClientFlight;
 use crate::{REWIND_TICKS, capture, save};
 use aether::names::shortened;
 use aether::prelude::*;
@@ -106,7 +106,7 @@ impl Game for Sandbox {
         player: PlayerId,
         movement: &MovementDelta,
     ) -> Result<(), Rejection> {
-        let rules = movement_rules(room.settings());
+        let rules = room.settings().movement;
         let seconds = room.seconds_per_tick();
         let own = room.possession(player).filter(|own| *own == movement.entity);
         let ship = own.and_then(|own| room.world.get_mut::<Ship>(own));
@@ -202,7 +202,7 @@ impl Game for Sandbox {
             hasher.word(u64::from(player.0));
             hasher.word(u64::from(pilot.hits) << 32 | u64::from(pilot.loaded_at.0));
             if let Some(flight) = &pilot.client_flight {
-                flight.mover.hash(hasher);
+                flight.mover.hash_into(hasher);
                 hasher.word(u64::from(flight.is_active));
             }
         }
@@ -212,7 +212,7 @@ impl Game for Sandbox {
 impl Sandbox {
     fn fly(&mut self, room: &mut Context<'_>) {
         let seconds = room.seconds_per_tick();
-        let rules = movement_rules(room.settings());
+        let rules = room.settings().movement;
         for (&player, pilot) in &mut self.pilots {
             if let Some(flight) = pilot.client_flight.as_mut().filter(|flight| flight.is_active) {
                 flight.mover.refill(&rules);
@@ -279,7 +279,7 @@ impl Sandbox {
         }
         // No ship can have flown farther from the seen position.
         let by_controls = SPEED_MAX * room.seconds_per_tick();
-        let by_client = movement_rules(room.settings()).speed_max.max(by_controls);
+        let by_client = room.settings().movement.speed_max.max(by_controls);
         let is_near_now = |pilot, ship| {
             let is_moved_by_client = pilots.get(&pilot).is_some_and(|pilot| pilot.client_flight.is_some());
             let speed = if is_moved_by_client { by_client } else { by_controls };
