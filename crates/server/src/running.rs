@@ -157,8 +157,7 @@ impl RunningServer {
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         data::recover_rooms(&services, &node).await;
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
-        let encode_pool = encode_pool(&config, &registry)?;
-        let host = RoomHostSettings { encode_pool, ..host_settings(&config, node, recordings) };
+        let host = host_settings(&config, node, recordings, &registry)?;
         let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
         let sessions = Arc::new(live_sessions(&config, &services));
@@ -173,8 +172,7 @@ impl RunningServer {
             Gateway::new(Arc::clone(&lobby) as _, connection_settings(&config), ConnectionMetrics::new(&registry));
         let (http_listener, http) = listen(config.http.address, "http.address").await?;
         let (admin_listener, admin) = listen(config.http.admin_address, "http.admin_address").await?;
-        let encodings = std::mem::take(&mut server.encodings);
-        let transport = open_webtransport(&config, http, &encodings, &registry)?;
+        let transport = open_webtransport(&config, http, &server.encodings, &registry)?;
         let web = transport.as_ref().map(|open| (open.certificates.clone(), open.address));
         let admin_key = AdminKey::open(&config).map_err(StartError::Config)?;
         let parts = ServerBackendParts {
@@ -204,8 +202,13 @@ impl RunningServer {
             stopping: Arc::default(),
             remove_ended_thread: None,
         };
-        let program = (name, pages, Arc::new(encodings));
-        running.serve_http(&config, &lobby, program, http_listener, admin_listener)?;
+        running.serve_http(
+            &config,
+            &lobby,
+            (name, pages, Arc::new(server.encodings)),
+            http_listener,
+            admin_listener,
+        )?;
         if let Some(OpenWebTransport { server, certificates, .. }) = transport {
             running.serve_webtransport(server);
             running.reload_certificates(certificates);
@@ -590,8 +593,13 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) -> RoomHostSettings {
-    RoomHostSettings {
+fn host_settings(
+    config: &Config,
+    node_id: String,
+    recordings: Option<PathBuf>,
+    registry: &Registry,
+) -> Result<RoomHostSettings, StartError> {
+    Ok(RoomHostSettings {
         node_id,
         node_name: config.node_name.to_string(),
         rooms_max: config.rooms.max,
@@ -610,8 +618,8 @@ fn host_settings(config: &Config, node_id: String, recordings: Option<PathBuf>) 
             bytes_max: u64::from(config.rooms.recording_mib_max) << 20,
         },
         durable: durable_settings(config),
-        encode_pool: None,
-    }
+        encode_pool: encode_pool(config, registry)?,
+    })
 }
 
 fn durable_settings(config: &Config) -> DurableSettings {

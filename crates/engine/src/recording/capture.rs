@@ -61,7 +61,7 @@ impl<G: Game> Room<G> {
         };
         let player = |player: &RoomPlayer| CapturedPlayer {
             id: player.id,
-            join: player.join.clone(),
+            join: (*player.join).clone(),
             possession: player.possession,
             input_ack: player.input_ack,
             view_tick: player.view_tick,

@@ -12,19 +12,19 @@ use aether_replication::{DeliveryOrder, Mirror, UpdateRing};
 use aether_wire::{EntityId, PlayerId, Tick};
 use std::sync::atomic::AtomicU64;
 
-/// Time that moves only when a game or a test moves it.
+/// Time in nanoseconds that moves only when a game or a test moves it.
 #[derive(Default)]
 struct VirtualClock(AtomicU64);
 
 impl VirtualClock {
     fn advance(&self, time: Duration) {
-        self.0.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
+        self.0.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 }
 
 impl MonotonicClock for VirtualClock {
     fn now(&self) -> Duration {
-        Duration::from_micros(self.0.load(Ordering::Relaxed))
+        Duration::from_nanos(self.0.load(Ordering::Relaxed))
     }
 }
 
@@ -114,8 +114,10 @@ impl Scene {
 
     /// Runs the due ticks of the thread's next turn, and reads the client's state.
     fn turn(&mut self) {
+        let before = self.tick();
         self.clock.advance(self.next.saturating_sub(self.clock.now()));
         self.next = self.thread.turn().expect("the room runs");
+        assert!(self.tick() > before, "a turn at the due time runs a tick");
         while let Some(packet) = self.endpoint.next_state() {
             self.mirror.apply(&packet).expect("the packet is valid");
         }
