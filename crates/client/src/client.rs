@@ -11,8 +11,8 @@ use crate::{
 use aether_bits::{BitReader, BitWriter, Component};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
-    ClientMessage, CommandSeq, EntityId, ErrorCode, ErrorNotice, Event, GameBody, GameMessage, InputSeq, MovementDelta, Reassembler,
-    ServerMessage, Snapshot, Tick, Token, Welcome,
+    ClientMessage, CommandSeq, EntityId, ErrorCode, ErrorNotice, Event, GameBody, GameMessage, InputSeq, MovementDelta,
+    Reassembler, ServerMessage, Snapshot, Tick, Token, Welcome,
 };
 use std::time::Duration;
 

@@ -7,7 +7,8 @@ use crate::telemetry::{DurableMetrics, RoomMetrics, RoomObserver};
 use aether_engine::bits::Schema;
 use aether_engine::recording::{Recording, Replay, ReplayError};
 use aether_engine::{
-    BuildError, EncodePool, EntityPage, EntityQuery, Game, Rejection, RestoreData, Room, RoomHandle, RoomSettings, Scheduler,
+    BuildError, EncodePool, EntityPage, EntityQuery, Game, Rejection, RestoreData, Room, RoomHandle, RoomSettings,
+    Scheduler,
 };
 use aether_metrics::Registry;
 use aether_net::relay::{Relay, RelaySettings};

@@ -66,8 +66,7 @@ impl From<SavedEntity> for EntityId {
 /// Packs the state. Shots follow in the order of their entities.
 pub fn write(game: &Outpost, world: &World) -> Vec<u8> {
     // A new field must be written. The grid follows from the structures.
-    let Outpost { players, grid: _, structures, pending_commands, returning, away, pending_profiles, left } =
-        game;
+    let Outpost { players, grid: _, structures, pending_commands, returning, away, pending_profiles, left } = game;
     let mut writer = BitWriter::new();
     let players: Vec<SavedPlayer> = players.iter().map(|(player, state)| saved_player(*player, state)).collect();
     write_list(&players, &mut writer);
@@ -110,7 +109,8 @@ pub fn read(game: &mut Outpost, world: &mut World, bytes: &[u8]) -> Result<(), R
     let characters = read_list::<Character>(reader, LIST_MAX)?.into_iter();
     game.returning = characters.map(|character| (PlayerId(character.number), character)).collect();
     let characters = read_list::<Character>(reader, LIST_MAX)?.into_iter();
-    game.away = characters.map(|character| ((character.account.clone(), character.profile.clone()), character)).collect();
+    game.away =
+        characters.map(|character| ((character.account.clone(), character.profile.clone()), character)).collect();
     let requests = read_list::<SavedRequest>(reader, LIST_MAX)?.into_iter();
     game.pending_profiles = requests.map(|saved| (RequestId(saved.request), PlayerId(saved.player))).collect();
     game.left = reader.read(32)? as u32;

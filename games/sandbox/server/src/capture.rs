@@ -95,7 +95,7 @@ fn read_flight(reader: &mut BitReader<'_>) -> Result<ClientFlight, ReadError> {
     let SavedFlight { is_active, last_seq, credit } = SavedFlight::read_full(reader)?;
     let mut number = || reader.read(32).map(|bits| f32::from_bits(bits as u32));
     let (position, velocity) = ([number()?, number()?], [number()?, number()?]);
-    Ok(ClientFlight { mover: Mover::restored(position, velocity, InputSeq(last_seq), credit), is_active })
+    Ok(ClientFlight { mover: Mover::restored(position, velocity, aether::wire::InputSeq(last_seq), credit), is_active })
 }
 
 fn length(reader: &mut BitReader<'_>) -> Result<u64, ReadError> {
