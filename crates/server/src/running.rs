@@ -156,8 +156,7 @@ impl RunningServer {
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         data::recover_rooms(&services, &node).await;
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
-        let host = host_settings(&config, node, recordings, &registry)?;
-        let rooms = RoomHost::new(scheduler(&config), host, requests);
+        let rooms = RoomHost::new(scheduler(&config), host_settings(&config, node, recordings, &registry)?, requests);
         services.host_matches(Arc::downgrade(&rooms) as _);
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = LobbySettings {
@@ -201,13 +200,8 @@ impl RunningServer {
             stopping: Arc::default(),
             remove_ended_thread: None,
         };
-        running.serve_http(
-            &config,
-            &lobby,
-            (name, pages, Arc::new(server.encodings)),
-            http_listener,
-            admin_listener,
-        )?;
+        let program = (name, pages, Arc::new(server.encodings));
+        running.serve_http(&config, &lobby, program, http_listener, admin_listener)?;
         if let Some(OpenWebTransport { server, certificates, .. }) = transport {
             running.serve_webtransport(server);
             running.reload_certificates(certificates);
