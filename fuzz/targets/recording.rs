@@ -6,7 +6,7 @@ use aether_engine::recording::Recording;
 use libfuzzer_sys::fuzz_target;
 
 /// Header of a game without a name, at 20 ticks per second, without a checkpoint.
-const HEADER: &[u8] = b"AETHREC\x02\0\0\0\0\0\0\0\0\0\x14\0\0\0\0\0\0\0\0\0";
+const HEADER: &[u8] = b"AETHREC\x03\0\0\0\0\0\0\0\0\0\x14\0\0\0\0\0\0\0\0\0";
 
 fuzz_target!(|input: (bool, &[u8])| {
     let (with_header, bytes) = input;

@@ -25,16 +25,16 @@ test("a changed name is stored and used in games", LIMIT, async () => {
   const visitor = await stage.open("");
   const { identity } = await known(visitor);
   assert.equal(await visitor.page.isDisabled("#save"), true, "there is nothing to save");
-  await visitor.page.fill("#name", "Ünbekannt");
+  await visitor.page.fill("#name", "Ünbekannt von Hohenstein");
   await visitor.page.click("#save");
-  await visitor.page.getByText("Your name is now Ünbekannt.").waitFor();
+  await visitor.page.getByText("Your name is now Ünbekannt von Hohenstein.").waitFor();
   await visitor.page.reload();
   const again = await known(visitor);
-  assert.deepEqual([again.name, again.identity.userId], ["Ünbekannt", identity.userId]);
+  assert.deepEqual([again.name, again.identity.userId], ["Ünbekannt von Hohenstein", identity.userId]);
   await visitor.page.goto(`${stage.server.url}/arena`);
   const eater = Object.assign(new ArenaPlayer(), { page: visitor.page });
   const { own } = await eater.play();
-  assert.equal(own[0].name, "Ünbekannt");
+  assert.equal(own[0].name, "Ünbekannt vo…", "Arena shows 16 bytes of a name");
 });
 
 test("a name that is taken is rejected with a message", LIMIT, async () => {

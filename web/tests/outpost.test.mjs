@@ -164,16 +164,79 @@ test("a shot hits the player it was aimed at", LIMIT, async () => {
   assertNoComplaints(ann, ben);
 });
 
-test("a character is chosen, seen by others, and stored", LIMIT, async () => {
+/** Opens the dialog of the characters. */
+async function openCharacters({ page }) {
+  await page.click("#choose-character");
+  await page.locator("#character-list li").first().waitFor();
+}
+
+/** Fills and submits the form of a character. */
+async function saveCharacter({ page }, name, appearance) {
+  await page.fill("#character-name", name);
+  await page.locator("#appearances button", { hasText: appearance }).click();
+  await page.click("#save-character");
+  await page.locator("#character-list li", { hasText: name }).waitFor();
+}
+
+const ownPresence = ({ presence, player }) => presence.find((one) => one.player === player);
+
+test("a character is created, seen by others, and stored with the account", LIMIT, async () => {
   const ann = await first();
   const ben = await another();
-  await ann.page.click("#choose-character");
-  await ann.page.locator("#character-list button", { hasText: "Robot" }).click();
-  await ann.until("Ann is a robot", ({ own }) => own.appearance === 7);
-  await ben.until("Ben sees the robot", ({ others }) => others.some(({ appearance }) => appearance === 7));
+  const { own: start } = await ann.state();
+  await ann.walkTo({ x: 30, y: 0 });
+  await openCharacters(ann);
+  await ann.page.click("#new-character");
+  await saveCharacter(ann, "Iron Maid", "Robot");
+  await ann.until("Ann is a robot", (state) => state.own?.appearance === 7 && ownPresence(state)?.name === "Iron Maid");
+  const { player } = await ann.state();
+  await ben.until("Ben sees the robot", ({ others, presence }) =>
+    others.some(({ appearance }) => appearance === 7) && presence.some((one) => one.player === player && one.name === "Iron Maid"));
+  await ann.page.keyboard.press("Escape");
   await ann.page.reload();
-  await ann.until("Ann is a robot again", (state) => state.own?.appearance === 7);
+  await ann.until("Ann is a robot again", (state) => state.own?.appearance === 7 && ownPresence(state)?.name === "Iron Maid");
+  // The first character is where it was left, with the name of the account.
+  await openCharacters(ann);
+  await ann.page.locator('[data-profile="default"] .play').click();
+  await ann.until("Ann plays her first character", (state) => state.own?.appearance === start.appearance && ownPresence(state)?.name !== "Iron Maid");
+  await ann.until("it is where it was left", ({ own }) => distance(own, { x: 30, y: 0 }) < 4);
   assertNoComplaints(ann, ben);
+});
+
+test("a character is renamed and deleted", LIMIT, async () => {
+  const ann = await first();
+  const { page } = ann;
+  await openCharacters(ann);
+  assert.equal(await page.locator('[data-profile="default"] [aria-label^="Delete"]').isDisabled(), true, "the last one stays");
+  await page.locator('[data-profile="default"]').getByText("Edit").click();
+  await saveCharacter(ann, "Ann of the Hills", "Diver");
+  await ann.until("Ann is a diver", (state) => state.own?.appearance === 4 && ownPresence(state)?.name === "Ann of the Hills");
+  await page.click("#new-character");
+  await saveCharacter(ann, "x".repeat(64), "Smith");
+  await ann.until("a long name is shortened", (state) => ownPresence(state)?.name === `${"x".repeat(21)}…`);
+  const second = page.locator("#character-list li", { hasText: "xxx" });
+  await second.getByText("Delete").click();
+  assert.equal(await page.locator("#character-list li").count(), 2, "one click deletes nothing");
+  await second.getByText("Sure?").click();
+  await ann.until("Ann plays the other one", (state) => ownPresence(state)?.name === "Ann of the Hills");
+  assert.equal(await page.locator("#character-list li").count(), 1);
+  assertNoComplaints(ann);
+  // The browser logs the refused request.
+  await page.click("#new-character");
+  await page.fill("#character-name", "a\u202eb");
+  await page.click("#save-character");
+  await page.locator("#characters-note", { hasText: "U+202E" }).waitFor();
+  await page.click("#cancel-character");
+});
+
+test("the appearance that an earlier version of the page stored becomes that of the first character", LIMIT, async () => {
+  const ann = await first();
+  await ann.page.evaluate(() => localStorage.setItem("outpost.appearance", "6"));
+  await ann.page.reload();
+  await ann.until("Ann is a pilot", (state) => state.own?.appearance === 6);
+  assert.equal(await ann.page.evaluate(() => localStorage.getItem("outpost.appearance")), null);
+  await ann.page.reload();
+  await ann.until("Ann is still a pilot", (state) => state.own?.appearance === 6);
 });
 
 test("Escape closes the character dialog and the network panel, and no key acts behind the dialog", LIMIT, async () => {

@@ -1,4 +1,7 @@
-//! The operator's interface: metrics, detailed health, profiles, and the admin API of players. It has its own listener.
+//! The operator's interface: metrics, detailed health, profiles, and the admin API of players and rooms. It has its own
+//! listener.
+
+mod room;
 
 use crate::answers::AnswerBudget;
 use crate::peer::{PeerAddress, host_name};
@@ -203,12 +206,13 @@ fn routes() -> Routes<Admin> {
         .field::<SetPlayerRole, _>(Method::POST, "/api/players/{player}/role", |to, body| to.role = Some(body))
         .address::<ListPlayerSessions>(Method::GET, "/api/players/{player}/sessions")
         .address::<ListAuditEntries>(Method::GET, "/api/audit")
+        .with(room::routes)
 }
 
 fn description() -> Description {
     Description {
         title: "Aether admin API",
-        text: "Operator's interface: metrics, detailed health, profiles, players and the audit.",
+        text: "Operator's interface: metrics, detailed health, profiles, players, rooms, recordings, drain and audit.",
         error_schema: json!({
             "type": "object",
             "required": ["code", "error"],

@@ -18,6 +18,7 @@ mod request_metrics;
 mod routing;
 mod site;
 mod slow_bodies;
+pub mod socket;
 mod unread;
 
 pub use origin::AllowedOrigins;

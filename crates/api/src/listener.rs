@@ -2,7 +2,7 @@
 
 use crate::peer::{PeerAddress, TrustedProxies};
 use crate::routing::ApiError;
-use crate::unread::{self, ClientShare, ConnectionProgress, StallWatch};
+use crate::unread::{self, AnswerBody, ClientShare, ConnectionProgress, StallWatch};
 use aether_limits::NetworkShares;
 use aether_metrics::Counter;
 use axum::Router;
@@ -11,13 +11,15 @@ use axum::response::{IntoResponse, Response};
 use http::header::HOST;
 use http::{HeaderValue, Request, StatusCode, Version};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
+use std::error::Error;
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -29,11 +31,6 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tracing::{debug, warn};
 
-/// Unsent bytes per connection after which the system reports the socket as full. A larger buffer would only make state
-/// packets older when they are sent.
-const UNSENT_BYTES_MAX: u32 = 16_384;
-/// Upper bound of all headers of a request, in bytes. Larger requests get 431.
-const HEADER_BYTES_MAX: usize = 16_384;
 /// Most headers of a request.
 const HEADERS_MAX: usize = 64;
 /// Longest time of an HTTP connection. Realtime connections are not limited by it: the upgrade ends the HTTP
@@ -57,12 +54,94 @@ pub struct ListenerSettings {
     pub write_stall: Duration,
     /// Counts connections closed for that reason.
     pub stalled: Counter,
-    /// TLS acceptor; none for plain HTTP.
+    /// TLS acceptor; none for plain HTTP. It offers HTTP/2 only if `http2` is set.
     pub tls: Option<TlsAcceptor>,
+    /// Upper bound of all headers of a request, in bytes. Larger requests get 431. At least 8,192.
+    pub header_bytes_max: usize,
+    /// HTTP/2; none for HTTP/1.1 only.
+    pub http2: Option<Http2Settings>,
+    /// Buffers of the sockets.
+    pub tcp: TcpSettings,
 }
 
-/// Accepts connections until the task is dropped.
-pub async fn serve(listener: TcpListener, router: Router, settings: ListenerSettings) {
+/// Settings of HTTP/2 connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http2Settings {
+    /// Most concurrent requests of a connection.
+    pub streams_max: u32,
+    /// Most bytes of a request's body that the client may send before the server reads them.
+    pub stream_window_bytes: u32,
+    /// Most bytes of all bodies of a connection, likewise.
+    pub connection_window_bytes: u32,
+    /// Time between two pings.
+    pub ping_interval: Duration,
+    /// Time in which a ping is answered; then the connection is closed.
+    pub ping_time_max: Duration,
+}
+
+impl Default for Http2Settings {
+    fn default() -> Self {
+        Http2Settings {
+            streams_max: 64,
+            stream_window_bytes: 1 << 20,
+            connection_window_bytes: 1 << 20,
+            ping_interval: Duration::from_secs(10),
+            ping_time_max: Duration::from_secs(20),
+        }
+    }
+}
+
+/// Buffers that the system keeps for a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpSettings {
+    /// Unsent bytes after which the system reports the socket as full (Linux only). A larger buffer makes state packets
+    /// older when they are sent.
+    pub unsent_bytes_max: u32,
+    /// Send buffer, in bytes; none leaves its size to the system.
+    pub send_buffer_bytes: Option<u32>,
+    /// Receive buffer, in bytes; none leaves its size to the system.
+    pub receive_buffer_bytes: Option<u32>,
+}
+
+impl Default for TcpSettings {
+    fn default() -> Self {
+        TcpSettings { unsent_bytes_max: 16_384, send_buffer_bytes: None, receive_buffer_bytes: None }
+    }
+}
+
+impl TcpSettings {
+    /// Sets the buffers of connections that a listener accepts. The window that a peer learns with its first packet
+    /// follows from the receive buffer, so it is too late after the accept.
+    fn apply_to_listener(&self, listener: &TcpListener) {
+        let socket = socket2::SockRef::from(listener);
+        let send = self.send_buffer_bytes.map(|bytes| socket.set_send_buffer_size(bytes as usize));
+        let receive = self.receive_buffer_bytes.map(|bytes| socket.set_recv_buffer_size(bytes as usize));
+        for error in [send, receive].into_iter().flatten().filter_map(Result::err) {
+            warn!(%error, "socket buffers not set; the system's defaults are used");
+        }
+    }
+
+    fn apply(&self, stream: &TcpStream) {
+        let socket = socket2::SockRef::from(stream);
+        // The connection works without either option, so failures are ignored.
+        let _ = socket.set_tcp_nodelay(true);
+        #[cfg(target_os = "linux")]
+        let _ = socket.set_tcp_notsent_lowat(self.unsent_bytes_max);
+    }
+}
+
+/// Accepts connections until the future is dropped. The buffers of the sockets are set at once and not when the future
+/// is first polled: connections may wait already.
+pub fn serve(
+    listener: TcpListener,
+    router: Router,
+    settings: ListenerSettings,
+) -> impl Future<Output = ()> + Send + 'static {
+    settings.tcp.apply_to_listener(&listener);
+    accept(listener, router, settings)
+}
+
+async fn accept(listener: TcpListener, router: Router, settings: ListenerSettings) {
     let (connections, clients) = (NetworkShares::default(), NetworkShares::default());
     loop {
         let (stream, address) = match listener.accept().await {
@@ -78,7 +157,7 @@ pub async fn serve(listener: TcpListener, router: Router, settings: ListenerSett
         let per_address_max = if is_proxy { u32::MAX } else { settings.per_address_max };
         let share = connections.take(address.ip(), per_address_max, settings.connections_max);
         let Some(share) = share else { continue };
-        set_socket_options(&stream);
+        settings.tcp.apply(&stream);
         let clients = is_proxy.then(|| clients.clone());
         let (router, settings) = (router.clone(), settings.clone());
         tokio::spawn(async move {
@@ -94,14 +173,6 @@ pub async fn serve(listener: TcpListener, router: Router, settings: ListenerSett
             drop(share);
         });
     }
-}
-
-fn set_socket_options(stream: &TcpStream) {
-    let socket = socket2::SockRef::from(stream);
-    // The connection works without either option, so failures are ignored.
-    let _ = socket.set_tcp_nodelay(true);
-    #[cfg(target_os = "linux")]
-    let _ = socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
 }
 
 /// Requests of one connection.
@@ -160,6 +231,47 @@ fn too_many_requests() -> Response {
     ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", sentence).into_response()
 }
 
+/// Serves the requests of a connection until it ends.
+type ConnectionFuture = Pin<Box<dyn Future<Output = Result<(), Box<dyn Error + Send + Sync>>> + Send>>;
+
+fn serve_connection<S, H>(stream: S, service: H, settings: &ListenerSettings) -> ConnectionFuture
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    H: Service<Request<Incoming>, Response = http::Response<AnswerBody>, Error = Infallible> + Send + 'static,
+    H::Future: Send + 'static,
+{
+    let stream = TokioIo::new(stream);
+    let (header_time_max, header_bytes_max) = (settings.header_time_max, settings.header_bytes_max);
+    let Some(http2) = settings.http2 else {
+        // The builder for both versions cannot serve one version with upgrades.
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(header_time_max)
+            .max_buf_size(header_bytes_max)
+            .max_headers(HEADERS_MAX);
+        let connection = builder.serve_connection(stream, service).with_upgrades();
+        return Box::pin(async move { connection.await.map_err(Box::<dyn Error + Send + Sync>::from) });
+    };
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_time_max)
+        .max_buf_size(header_bytes_max)
+        .max_headers(HEADERS_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Some(http2.ping_interval))
+        .keep_alive_timeout(http2.ping_time_max)
+        .initial_stream_window_size(http2.stream_window_bytes)
+        .initial_connection_window_size(http2.connection_window_bytes)
+        .max_header_list_size(u32::try_from(header_bytes_max).unwrap_or(u32::MAX))
+        .max_concurrent_streams(Some(http2.streams_max));
+    Box::pin(async move { builder.serve_connection_with_upgrades(stream, service).await })
+}
+
 async fn serve_stream<S>(stream: S, requests: Requests, settings: &ListenerSettings)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -178,20 +290,7 @@ where
             Ok::<_, Infallible>(unread::watch(response, progress))
         }
     });
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(settings.header_time_max)
-        .max_buf_size(HEADER_BYTES_MAX)
-        .max_headers(HEADERS_MAX);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(Some(settings.header_time_max))
-        .max_header_list_size(HEADER_BYTES_MAX as u32)
-        .max_concurrent_streams(Some(64));
-    let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    let mut connection = serve_connection(stream, service, settings);
     let mut watch = StallWatch::new(progress, settings.write_stall);
     // The connection first: a stall is judged after the connection could take what the socket accepts.
     let mut connection = pin!(poll_fn(move |context| match connection.as_mut().poll(context) {

@@ -6,6 +6,7 @@ use crate::page::Pages;
 use crate::peer::{PeerAddress, RequestPeer, TrustedProxies, host_name};
 use crate::request_metrics::RequestMetrics;
 use crate::routing::{self, ApiError, Calls as _, ErrorAnswer};
+use crate::socket::{self, SocketSettings};
 use crate::{cors, page, realtime, site};
 use aether_metrics::Registry;
 use aether_net::Gateway;
@@ -105,6 +106,8 @@ pub struct PublicApi {
     pub gateway: Arc<Gateway>,
     /// The client API.
     pub client_api: ClientApi,
+    /// Settings of the services socket.
+    pub socket: SocketSettings,
     /// Proxies whose forwarding headers are trusted.
     pub proxies: Arc<TrustedProxies>,
     /// Origins whose pages may connect.
@@ -153,6 +156,7 @@ pub fn router(api: PublicApi) -> Router {
     Router::new()
         .route("/rt", get(realtime::upgrade))
         .route("/api/rooms/{code}/ws", get(realtime::upgrade_to_room))
+        .route("/ws", get(socket::upgrade))
         .merge(requests)
         .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
         .merge(client)

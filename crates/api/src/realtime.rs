@@ -4,18 +4,20 @@ use crate::peer::PeerAddress;
 use crate::public::PublicApi;
 use crate::routing::ApiError;
 use aether_framing::websocket::handshake::{DEFLATE_ACCEPTED, HandshakeError, Upgrade, WEBSOCKET_VERSION};
-use aether_net::PendingClient;
 use aether_net::websocket::WebSocket;
+use aether_net::{Gateway, PendingClient};
 use aether_wire::limits::ROOM_CODE_BYTES_MAX;
 use aether_wire::{Encoding, RoomSelector};
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Extension, Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::upgrade::{Parts, downcast};
 use std::io::Cursor;
-use tokio::io::AsyncReadExt;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
 use tracing::debug;
 
@@ -64,41 +66,83 @@ fn start_upgrade(
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", sentence));
     };
     let compressed = api.compression && upgrade.deflate;
-    let on_upgrade = hyper::upgrade::on(&mut request);
-    let gateway = api.gateway.clone();
     let client = PendingClient { address: peer.address, is_local: peer.is_local, room, permit };
+    serve_upgraded(&mut request, RoomClient { gateway: api.gateway.clone(), encoding, compressed, client });
+    Ok(switching_protocols(&upgrade.accept, Some(encoding), compressed))
+}
+
+/// Serves the stream of an upgraded connection.
+pub(crate) trait ServeStream: Send + 'static {
+    /// Serves the connection until it ends.
+    fn serve(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static;
+}
+
+/// Client of a room.
+struct RoomClient {
+    gateway: Arc<Gateway>,
+    encoding: Encoding,
+    compressed: bool,
+    client: PendingClient,
+}
+
+impl ServeStream for RoomClient {
+    fn serve(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let socket = WebSocket::new(stream, self.encoding, self.compressed);
+        let socket = socket.read_buffer_bytes(self.gateway.read_buffer_bytes());
+        self.gateway.serve(socket, self.client)
+    }
+}
+
+/// Starts a task that serves the connection of a request, once it is upgraded.
+pub(crate) fn serve_upgraded(request: &mut Request, client: impl ServeStream) {
+    let on_upgrade = hyper::upgrade::on(request);
     tokio::spawn(async move {
         let stream = match on_upgrade.await {
             Ok(stream) => stream,
             Err(error) => return debug!(%error, "WebSocket upgrade failed"),
         };
-        match downcast::<TokioIo<TcpStream>>(stream) {
+        match tcp_stream(stream) {
             // The usual case bypasses the HTTP layers, which cost time on every read and write.
-            Ok(Parts { io, read_buf, .. }) if read_buf.is_empty() => {
+            Ok((stream, read_buf)) if read_buf.is_empty() => {
                 // Even when empty, it keeps the memory that the request was read into.
                 drop(read_buf);
-                gateway.serve(WebSocket::new(io.into_inner(), encoding, compressed), client).await;
+                client.serve(stream).await;
             }
-            Ok(Parts { io, read_buf, .. }) => {
-                let (read, write) = tokio::io::split(io.into_inner());
+            Ok((stream, read_buf)) => {
+                let (read, write) = tokio::io::split(stream);
                 let stream = tokio::io::join(Cursor::new(read_buf).chain(read), write);
-                Box::pin(gateway.serve(WebSocket::new(stream, encoding, compressed), client)).await;
+                Box::pin(client.serve(stream)).await;
             }
-            Err(stream) => {
-                Box::pin(gateway.serve(WebSocket::new(TokioIo::new(stream), encoding, compressed), client)).await;
-            }
+            Err(stream) => Box::pin(client.serve(TokioIo::new(stream))).await,
         }
     });
-    Ok(switching_protocols(&upgrade.accept, encoding, compressed))
 }
 
-fn switching_protocols(accept: &str, encoding: Encoding, compressed: bool) -> Response {
+/// Returns the TCP stream of an upgraded connection without TLS, and the bytes that were read from it already.
+fn tcp_stream(stream: Upgraded) -> Result<(TcpStream, Bytes), Upgraded> {
+    match downcast::<TokioIo<TcpStream>>(stream) {
+        Ok(Parts { io, read_buf, .. }) => Ok((io.into_inner(), read_buf)),
+        // A listener without HTTP/2 does not wrap the stream.
+        Err(stream) => stream.downcast::<TokioIo<TcpStream>>().map(|parts| (parts.io.into_inner(), parts.read_buf)),
+    }
+}
+
+/// Returns the answer that upgrades a connection. `encoding` names the subprotocol, if there is one.
+pub(crate) fn switching_protocols(accept: &str, encoding: Option<Encoding>, compressed: bool) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(encoding.subprotocol()));
+    if let Some(encoding) = encoding {
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(encoding.subprotocol()));
+    }
     if let Ok(accept) = HeaderValue::from_str(accept) {
         headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
     }
@@ -108,7 +152,7 @@ fn switching_protocols(accept: &str, encoding: Encoding, compressed: bool) -> Re
     response
 }
 
-fn handshake_error(error: HandshakeError) -> Response {
+pub(crate) fn handshake_error(error: HandshakeError) -> Response {
     let mut response = ApiError::new(error.status, "no_websocket", error.sentence).into_response();
     if error.status == StatusCode::UPGRADE_REQUIRED {
         response.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static(WEBSOCKET_VERSION));

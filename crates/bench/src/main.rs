@@ -14,9 +14,14 @@ mod spatial;
 mod swarm;
 
 use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// The allocator of the `aether` program.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Result of a benchmark, which prints its measurements itself.
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;

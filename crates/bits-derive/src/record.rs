@@ -92,7 +92,7 @@ fn implement_replicate(input: &DeriveInput, fields: &[Field<'_>]) -> Result<Toke
                 true #(&& #same)*
             }
 
-            #[inline]
+            #[inline(always)]
             fn write(&self, basis: ::aether_bits::DeltaBasis<'_, Self>, fields: &mut ::aether_bits::FieldWriter<'_>) {
                 #(#writes)*
             }

@@ -112,11 +112,13 @@ impl<'a> FieldWriter<'a> {
         // It is not zero, which the compiler does not know: the lowest bit does not change the logarithm.
         let low_bits = (shifted | 1).ilog2();
         let ones = low_bits - order;
-        let (head, low) = ((1 << ones) - 1, shifted ^ 1 << low_bits);
-        if ones + 1 + low_bits <= 64 {
-            self.bits(head | low << (ones + 1), ones + 1 + low_bits);
+        let low = shifted ^ 1 << low_bits;
+        // The first condition is known to the compiler, and true for most fields.
+        if bits_max(bits) <= 64 || ones + 1 + low_bits <= 64 {
+            // The subtraction makes the ones and the zero out of zeros and a one.
+            self.bits(((low << 1 | 1) << ones) - 1, ones + 1 + low_bits);
         } else {
-            self.bits(head, ones + 1);
+            self.bits((1 << ones) - 1, ones + 1);
             self.bits(low, low_bits);
         }
         // The width of the residual, without the case of zero.
@@ -197,6 +199,7 @@ impl<'a, 'b> FieldReader<'a, 'b> {
 }
 
 /// Upper bound of the encoded size of a field of `bits` bits.
+#[inline]
 #[must_use]
 pub fn bits_max(bits: u32) -> u32 {
     2 * bits + 3

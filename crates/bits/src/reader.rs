@@ -126,15 +126,11 @@ impl<'a> BitReader<'a> {
     /// The eight bytes at `index`, with zeros past the end.
     #[inline]
     fn word_at(&self, index: usize) -> u64 {
-        let mut word = [0; 8];
-        match self.bytes.get(index..index + 8) {
-            Some(whole) => word.copy_from_slice(whole),
-            None => {
-                let rest = &self.bytes[index..];
-                word[..rest.len()].copy_from_slice(rest);
-            }
+        match self.bytes[index..].first_chunk() {
+            Some(whole) => u64::from_le_bytes(*whole),
+            // For a few bytes, a loop takes fewer instructions than a call that copies them.
+            None => self.bytes[index..].iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
         }
-        u64::from_le_bytes(word)
     }
 }
 

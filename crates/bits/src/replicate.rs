@@ -28,7 +28,7 @@ pub trait Replicate: Sized {
     fn kind() -> FieldKind;
 
     /// Appends the difference from the basis, as a separate record.
-    #[inline]
+    #[inline(always)]
     fn write_delta(&self, basis: DeltaBasis<'_, Self>, writer: &mut BitWriter) {
         self.write(basis, &mut FieldWriter::new(writer));
     }

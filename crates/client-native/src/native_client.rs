@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use aether_client::{Client, ClientGame, ClientPhase, Conditions, EndReason, SimulatedNetwork};
-use aether_wire::DeliveryPath;
+use aether_wire::{DeliveryPath, InputSeq};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::connector::Connector;
@@ -59,7 +59,7 @@ pub struct NativeClientSettings {
 /// use aether_wire::RoomSelector;
 ///
 /// let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
-/// let core = Client::new(game, ClientSettings::default(), JoinOptions { room: Some(room), token: None });
+/// let core = Client::new(game, ClientSettings::default(), JoinOptions { room: Some(room), ..JoinOptions::default() });
 /// let connector = Connector::new(&"http://127.0.0.1:7350".parse()?);
 /// let settings = NativeClientSettings { tokens: TokenSource::guest(), ..NativeClientSettings::default() };
 /// let mut client = NativeClient::new(core, connector, settings)?;
@@ -174,6 +174,12 @@ impl<G: ClientGame> NativeClient<G> {
     /// Client core, mutable. Do not call its methods about connections; this type does.
     pub fn client_mut(&mut self) -> &mut Client<G> {
         &mut self.client
+    }
+
+    /// Proposes to move the own entity by a distance; see [`Client::move_by`]. The next frame sends it.
+    pub fn move_by(&mut self, delta: [f32; 2]) -> Option<InputSeq> {
+        let now = self.now();
+        self.client.move_by(delta, now)
     }
 
     /// Transport of the open connection. `None` while there is none.

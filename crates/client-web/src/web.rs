@@ -4,8 +4,8 @@ use crate::{PredictionRules, VisibleRows, description};
 use aether_client::{ClientPhase, JoinOptions};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
-    ClientMessage, CommandSeq, EntityId, GameBody, GameMessage, InputSeq, MovementDelta, PlaygroundClear,
-    PlaygroundSpawn, PlaygroundStress, RoomId, RoomSelector, SpawnRequest, Token, Vector2,
+    ClientMessage, CommandSeq, EntityId, GameBody, GameMessage, PlaygroundClear, PlaygroundSpawn, PlaygroundStress,
+    RoomId, RoomSelector, SpawnRequest, Token, Vector2,
 };
 use js_sys::{Array, Function};
 use std::cell::RefCell;
@@ -91,10 +91,18 @@ pub struct Core {
 
 #[wasm_bindgen]
 impl Core {
-    /// Creates a core for a room, selected by `kind`: "id", "code", "type", "newPrivate", or "" for the only type of the server.
+    /// Creates a core for a room, selected by `kind`: "id", "code", "type", "newPrivate", or "" for the only type of the
+    /// server. `metadata` has keys and texts by turns.
     #[wasm_bindgen(constructor)]
     #[must_use]
-    pub fn new(kind: &str, name: String, label: Option<String>, seed: f64, rules: Option<ScriptRules>) -> Core {
+    pub fn new(
+        kind: &str,
+        name: String,
+        label: Option<String>,
+        metadata: Vec<String>,
+        seed: f64,
+        rules: Option<ScriptRules>,
+    ) -> Core {
         let room = match kind {
             "id" => Some(RoomSelector::Id(RoomId(name))),
             "code" => Some(RoomSelector::Code(name)),
@@ -103,10 +111,9 @@ impl Core {
             _ => None,
         };
         let rules = rules.map(|rules| rules.script);
-        Core {
-            core: crate::ClientCore::new(rules, JoinOptions { token: None, room }, seed.to_bits()),
-            frame: Vec::new(),
-        }
+        let metadata = metadata.chunks_exact(2).map(|entry| (entry[0].as_str(), entry[1].as_str())).collect();
+        let join_options = JoinOptions { token: None, room, metadata };
+        Core { core: crate::ClientCore::new(rules, join_options, seed.to_bits()), frame: Vec::new() }
     }
 
     /// Visible entities around the own one.
@@ -263,14 +270,10 @@ impl Core {
         self.command(|seq| ClientMessage::SpawnRequest(SpawnRequest { seq, position }))
     }
 
-    /// Movement: requests to move an entity.
+    /// Movement: proposes to move the own entity by a distance. Returns the number of the movement, or 0.
     #[wasm_bindgen(js_name = moveBy)]
-    pub fn move_by(&mut self, entity: f64, dx: f32, dy: f32) -> u32 {
-        let Some(entity) = entity_of(entity) else { return 0 };
-        self.command(|seq| {
-            let client_time = Default::default();
-            ClientMessage::MovementDelta(MovementDelta { entity, seq: InputSeq(seq.0), dx, dy, client_time })
-        })
+    pub fn move_by(&mut self, dx: f32, dy: f32, now_ms: f64) -> u32 {
+        self.core.client.move_by([dx, dy], time(now_ms)).map_or(0, |seq| seq.0)
     }
 
     /// Requests the manifest.

@@ -3,6 +3,7 @@
 use crate::event::EventQueue;
 use crate::joined_room::JoinedRoom;
 use crate::outbox::{Outbox, OutgoingMessage};
+use crate::round_trip::stamp;
 use crate::session::ClientSession;
 use crate::{
     ClientEvent, ClientGame, ClientPhase, ClientSchemaBuilder, ClientSettings, ClientStats, EndReason, JoinOptions,
@@ -10,8 +11,8 @@ use crate::{
 use aether_bits::{BitReader, BitWriter, Component};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_wire::{
-    ClientMessage, CommandSeq, EntityId, Event, GameBody, GameMessage, InputSeq, Reassembler, ServerMessage, Snapshot,
-    Tick, Token, Welcome,
+    ClientMessage, CommandSeq, EntityId, ErrorCode, ErrorNotice, Event, GameBody, GameMessage, InputSeq, MovementDelta,
+    Reassembler, ServerMessage, Snapshot, Tick, Token, Welcome,
 };
 use std::time::Duration;
 
@@ -85,7 +86,7 @@ use std::time::Duration;
 /// }
 ///
 /// let room = RoomSelector::Type { name: "race".to_owned(), label: None };
-/// let mut client = Client::new(Race, ClientSettings::default(), JoinOptions { room: Some(room), token: None });
+/// let mut client = Client::new(Race, ClientSettings::default(), JoinOptions { room: Some(room), ..JoinOptions::default() });
 ///
 /// // The transport is open: the next frame sends the hello.
 /// client.connected(DeliveryOrder::Ordered, Duration::ZERO);
@@ -171,8 +172,13 @@ impl<G: ClientGame> Client<G> {
         self.outbox.messages.clear();
         self.reassembler.clear();
         self.delivery_order = delivery_order;
-        if let Some(hello) = self.session.handle_connected() {
-            self.send(OutgoingMessage::reliable(ClientMessage::Hello(hello)));
+        let Some(hello) = self.session.handle_connected() else { return };
+        match hello.check() {
+            Ok(()) => self.send(OutgoingMessage::reliable(ClientMessage::Hello(hello))),
+            Err(error) => {
+                let (code, message) = (ErrorCode::BadMessage, error.to_string());
+                self.end(EndReason::JoinRejected(ErrorNotice { code, message, fatal: true }));
+            }
         }
     }
 
@@ -327,6 +333,24 @@ impl<G: ClientGame> Client<G> {
         let seq = self.last_command;
         self.send(OutgoingMessage::reliable(command(seq)));
         Some(seq)
+    }
+
+    /// Proposes to move the own entity by a distance, for a game that accepts movement (`Game::movement`). Returns the
+    /// number of the movement: the server has applied it when the acknowledged input reaches it. If the movement breaks
+    /// the rules of the game, [`ClientEvent::Correction`] has the true position. `None` if the client has no entity, the
+    /// outbox is full or the distance is not finite.
+    pub fn move_by(&mut self, [dx, dy]: [f32; 2], now: Duration) -> Option<InputSeq> {
+        if !self.session.is_joined() || self.outbox.is_full() {
+            return None;
+        }
+        let own_entity = &mut self.room.as_mut()?.own_entity;
+        let entity = own_entity.entity()?;
+        let seq = InputSeq(own_entity.history.last().0.saturating_add(1));
+        let movement = MovementDelta { entity, seq, dx, dy, client_time: stamp(now) };
+        if !self.outbox.send(OutgoingMessage::unreliable(ClientMessage::MovementDelta(movement))) {
+            return None;
+        }
+        Some(own_entity.history.take_number())
     }
 
     /// Leaves the room and closes the client. Send what the next [`Client::advance`] returns: it contains the leave

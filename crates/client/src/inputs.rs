@@ -39,7 +39,13 @@ impl<I> InputHistory<I> {
         self.last
     }
 
-    /// Number of the newest input. 0 if there is none.
+    /// Takes the next number for a movement, which shares the numbers of inputs.
+    pub fn take_number(&mut self) -> InputSeq {
+        self.last = InputSeq(self.last.0.saturating_add(1));
+        self.last
+    }
+
+    /// Number of the newest input or movement. 0 if there is none.
     #[must_use]
     pub fn last(&self) -> InputSeq {
         self.last
@@ -64,10 +70,13 @@ impl<I> InputHistory<I> {
     }
 
     /// Payloads of one message, with the number of the first: the `fresh` newest inputs, preceded by as many
-    /// unacknowledged ones as fit.
+    /// unacknowledged ones as fit. Numbers in a message are consecutive, so inputs before a movement are left out.
     #[must_use]
     pub fn payloads_to_send(&self, acknowledged: InputSeq, fresh: usize) -> Option<(InputSeq, InputPayloads)> {
         let count = self.len_after(acknowledged).max(fresh).min(INPUTS_PER_MESSAGE_MAX).min(self.entries.len());
+        let newest = self.entries.back()?.seq.0;
+        let is_next = |(age, entry): &(u32, &HistoryEntry<I>)| entry.seq.0 == newest - age;
+        let count = (0..).zip(self.entries.iter().rev().take(count)).take_while(is_next).count();
         let run = self.entries.range(self.entries.len() - count..);
         let first = run.clone().next()?.seq;
         Some((first, run.map(|entry| InputPayload::Packed(entry.bytes)).collect()))
@@ -84,6 +93,17 @@ mod tests {
             history.push(input, InputBytes::new(&[input]).expect("one byte fits"));
         }
         history
+    }
+
+    #[test]
+    fn a_message_has_no_gap_where_a_movement_took_a_number() {
+        let mut history = history(3);
+        assert_eq!(history.take_number(), InputSeq(4));
+        history.push(5, InputBytes::new(&[5]).expect("one byte fits"));
+        history.push(6, InputBytes::new(&[6]).expect("one byte fits"));
+        let (first, payloads) = history.payloads_to_send(InputSeq(0), 2).expect("there are inputs");
+        assert_eq!((first, payloads.len()), (InputSeq(5), 2));
+        assert_eq!(history.len_after(InputSeq(0)), 5, "the prediction still replays all of them");
     }
 
     fn run(history: &InputHistory<u8>, acknowledged: u32, fresh: usize) -> Vec<u8> {

@@ -70,8 +70,8 @@ impl RoundTrip {
     }
 }
 
-/// Converts a time to the form in pings.
-fn stamp(time: Duration) -> ClientTime {
+/// Converts a time to the form in messages.
+pub(crate) fn stamp(time: Duration) -> ClientTime {
     ClientTime(time.as_micros() as u64 % CLIENT_TIME_US_MAX)
 }
 

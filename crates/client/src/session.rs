@@ -2,7 +2,7 @@
 
 use crate::Backoff;
 use aether_wire::{
-    CloseReason, Closing, ErrorCode, ErrorNotice, Hello, RoomId, RoomSelector, SchemaHash, Token, Welcome,
+    CloseReason, Closing, ErrorCode, ErrorNotice, Hello, JoinMetadata, RoomId, RoomSelector, SchemaHash, Token, Welcome,
 };
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ pub struct JoinOptions {
     pub token: Option<Token>,
     /// Room to join. `None` if the address names it.
     pub room: Option<RoomSelector>,
+    /// Texts for the game, which reads them at the join: [`aether_wire::limits`] has their bounds.
+    pub metadata: JoinMetadata,
 }
 
 /// Phase of a client.
@@ -213,9 +215,9 @@ impl ClientSession {
         if self.is_resuming {
             return Hello { resume_token, schema_hash, ..Hello::default() };
         }
-        let JoinOptions { token, room } = self.join_options.clone();
+        let JoinOptions { token, room, metadata } = self.join_options.clone();
         let room = self.last_room.clone().map(RoomSelector::Id).or(room);
-        Hello { token, room, schema_hash, resume_token: None }
+        Hello { token, room, schema_hash, resume_token: None, metadata }
     }
 }
 

@@ -4,6 +4,7 @@
 //! movement, a [`Mover`] limits it to the [`MovementRules`]. On a violation, correct the client with
 //! [`crate::Context::correct_movement`].
 
+use aether_bits::StateHasher;
 use aether_space::WorldBounds;
 use aether_wire::InputSeq;
 
@@ -96,6 +97,26 @@ impl Mover {
     /// Resets the sequence number: on a new connection, movements count from 1 again.
     pub fn resumed(&mut self) {
         self.last_seq = InputSeq(0);
+    }
+
+    /// Returns a mover with the state of another, for [`crate::Game::restore_capture`].
+    #[must_use]
+    pub fn restored(position: [f32; 2], velocity: [f32; 2], last_seq: InputSeq, credit: u32) -> Self {
+        Mover { position, velocity, last_seq, credit }
+    }
+
+    /// Returns the number of movements that are allowed at this moment.
+    #[must_use]
+    pub fn credit(&self) -> u32 {
+        self.credit
+    }
+
+    /// Adds the mover to the state hash of its game. Call it in [`crate::Game::hash`].
+    pub fn hash_into(&self, hasher: &mut StateHasher) {
+        for [x, y] in [self.position, self.velocity] {
+            hasher.word(u64::from(x.to_bits()) << 32 | u64::from(y.to_bits()));
+        }
+        hasher.word(u64::from(self.last_seq.0) << 32 | u64::from(self.credit));
     }
 
     /// Grants the credit of a tick. Call it once per tick.

@@ -7,7 +7,7 @@ use crate::handle::Mailbox;
 use crate::observer::RoomCounts;
 use crate::overload::OverloadLadder;
 use crate::players::{RoomPlayer, RoomPlayers};
-use crate::recording::Recorder;
+use crate::recording::{Recorder, RecordingChannel, RecordingHeader, RecordingStart, RecordingStream, RoomCapture};
 use crate::room::{RecordingSink, Room, RoomState, RoomStatus, TickOutput};
 use crate::schema::BuiltSchema;
 use crate::settings::{RoomSettings, SettingsError};
@@ -25,9 +25,11 @@ pub struct RoomBuilder<G> {
     seed: u64,
     pool: Option<EncodePool>,
     restore: Option<RestoreData>,
+    captured: Option<RoomCapture>,
     checkpoint_ticks: Option<u32>,
     record_as: Option<String>,
     recording_sink: Option<RecordingSink>,
+    stream: Option<(String, Arc<RecordingChannel>)>,
     label: String,
 }
 
@@ -39,9 +41,11 @@ impl<G: Game> RoomBuilder<G> {
             seed: 0,
             pool: None,
             restore: None,
+            captured: None,
             checkpoint_ticks: None,
             record_as: None,
             recording_sink: None,
+            stream: None,
             label: String::new(),
         }
     }
@@ -73,6 +77,13 @@ impl<G: Game> RoomBuilder<G> {
         self
     }
 
+    /// Starts from the exact state of another room.
+    #[must_use]
+    pub(crate) fn captured(mut self, capture: RoomCapture) -> Self {
+        self.captured = Some(capture);
+        self
+    }
+
     /// Makes the room durable with a checkpoint every `ticks` ticks. The caller takes checkpoints and journal entries
     /// from the [`crate::RoomHandle`] and stores them.
     #[must_use]
@@ -81,7 +92,14 @@ impl<G: Game> RoomBuilder<G> {
         self
     }
 
-    /// Records everything that happens in the room, under the game's name.
+    /// Records everything that happens in the room, under the game's name, and passes it on in chunks.
+    #[must_use]
+    pub fn stream_recording(mut self, game_name: impl Into<String>, channel: Arc<RecordingChannel>) -> Self {
+        self.stream = Some((game_name.into(), channel));
+        self
+    }
+
+    /// Records everything that happens in the room in memory, under the game's name.
     #[must_use]
     pub fn record(mut self, game_name: impl Into<String>) -> Self {
         self.record_as = Some(game_name.into());
@@ -114,14 +132,22 @@ impl<G: Game> RoomBuilder<G> {
         if input_bits as usize > 8 * aether_wire::limits::INPUT_BYTES_MAX {
             return Err(BuildError::InputTooLarge);
         }
-        let recorder = self
-            .record_as
-            .map(|game| Recorder::new(game, self.seed, self.settings.tick_hz, schema.hash(), self.restore.clone()));
+        let header = |game| RecordingHeader {
+            game,
+            seed: self.seed,
+            tick_hz: self.settings.tick_hz,
+            schema_hash: schema.hash(),
+            start: self.restore.clone().map_or(RecordingStart::New, RecordingStart::Restored),
+        };
+        let recorder = self.record_as.map(|game| Recorder::new(header(game)));
+        let stream = self.stream.map(|(game, channel)| {
+            let header = header(game);
+            RecordingStream::new(channel, &header, header.start.tick())
+        });
         let room_output = Arc::new(RoomOutput::new());
         let mut room = Room {
             game: self.game,
             mailbox: Arc::new(Mailbox::new(Arc::clone(&room_output))),
-            tick_inputs: Vec::new(),
             pending_joins: VecDeque::new(),
             replies: VecDeque::new(),
             next_player: PlayerId(0),
@@ -130,6 +156,8 @@ impl<G: Game> RoomBuilder<G> {
             overload: OverloadLadder::default(),
             pool: self.pool,
             recorder,
+            stream,
+            has_stepped: false,
             recording_sink: self.recording_sink,
             checkpoint_timer: self.checkpoint_ticks.map(CheckpointTimer::new),
             stats: Arc::new(SharedStats::new(self.settings.clone(), schema)),
@@ -145,7 +173,10 @@ impl<G: Game> RoomBuilder<G> {
                 settings: self.settings,
             },
         };
-        room.start(self.restore)?;
+        match &self.captured {
+            Some(capture) => room.start_captured(capture)?,
+            None => room.start(self.restore)?,
+        }
         if room.checkpoint_timer.is_some() && room.checkpoint().is_none() {
             return Err(BuildError::NoCheckpoint);
         }
@@ -157,7 +188,8 @@ impl<G: Game> RoomBuilder<G> {
 impl<G: Game> Room<G> {
     /// Starts the game anew, or from a checkpoint: restores the state, then the players, then the journal.
     fn start(&mut self, restore: Option<RestoreData>) -> Result<(), BuildError> {
-        let RestoreData { state, applied, last_player, players, journal } = restore.unwrap_or_default();
+        let RestoreData { tick, state, applied, last_player, players, journal } = restore.unwrap_or_default();
+        self.state.world.start_at(tick);
         match state {
             Some(state) => {
                 self.game.restore(&mut self.state.context(), &state).map_err(BuildError::Checkpoint)?;

@@ -2,14 +2,14 @@
 
 use crate::bounded::BoundedQueue;
 use crate::game::Rejection;
-use crate::inbox::{Inbox, QueueLength};
+use crate::inbox::Inbox;
 use crate::players::closing;
 use aether_replication::PacketSink;
 use aether_wire::{ClientMessage, CloseReason, Closing, PacketSeq, PlayerId, ServerMessage};
 use atomic_waker::AtomicWaker;
 use crossbeam_queue::ArrayQueue;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
@@ -59,6 +59,12 @@ struct Signals {
     /// Set after `closing`.
     is_closed: AtomicBool,
     connection_gone: AtomicBool,
+    /// Messages in the inbox that the room has not counted yet.
+    messages: AtomicU32,
+    /// Number of state packets that the room has queued, counted after each. Only the room writes it.
+    state_queued: AtomicU32,
+    /// Number of state packets that the connection has taken. Only the connection writes it.
+    state_taken: AtomicU32,
     waker: AtomicWaker,
 }
 
@@ -67,6 +73,11 @@ impl Signals {
     fn note_output(&self) {
         self.has_output.store(true, Ordering::Release);
         self.wake_pending.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if state packets wait for the connection.
+    fn has_state(&self) -> bool {
+        self.state_queued.load(Ordering::Acquire) != self.state_taken.load(Ordering::Acquire)
     }
 }
 
@@ -101,14 +112,16 @@ impl fmt::Display for InboxFull {
 impl std::error::Error for InboxFull {}
 
 impl RoomEndpoint {
-    /// Returns the number of messages in the inbox.
-    pub(crate) fn inbox_length(&self) -> QueueLength {
-        self.queues.inbox.length()
+    /// Counts the messages of the client. The room takes all of them; later ones wait for the next tick.
+    pub(crate) fn count_messages(&self) -> u32 {
+        let messages = &self.queues.signals.messages;
+        if messages.load(Ordering::Relaxed) == 0 { 0 } else { messages.swap(0, Ordering::Acquire) }
     }
 
-    /// Takes the next message of the client, among those counted by `inbox_length`.
-    pub(crate) fn receive(&self, remaining: &mut QueueLength) -> Option<ClientMessage> {
-        self.queues.inbox.pop(remaining)
+    /// Takes the next message of the client, among those counted by `count_messages`.
+    pub(crate) fn receive(&self, remaining: &mut u32) -> Option<ClientMessage> {
+        *remaining = remaining.checked_sub(1)?;
+        self.queues.inbox.pop()
     }
 
     /// Queues a reliable message. Returns false if the queue is full.
@@ -120,7 +133,7 @@ impl RoomEndpoint {
 
     /// Returns true if the last snapshot was taken, so that a new one may be built.
     pub(crate) fn is_ready_for_state(&self) -> bool {
-        self.queues.state.is_empty()
+        !self.queues.signals.has_state()
     }
 
     /// Accepts the join or resume.
@@ -187,7 +200,9 @@ impl PacketSink for &RoomEndpoint {
             // The byte budget stays below the capacity, so this does not happen. If it did, the client would miss state
             // for good; closing makes it reconnect.
             self.close(closing(CloseReason::TooSlow));
+            return;
         }
+        self.queues.signals.state_queued.fetch_add(1, Ordering::Release);
         self.queues.signals.note_output();
     }
 }
@@ -195,7 +210,9 @@ impl PacketSink for &RoomEndpoint {
 impl ConnectionEndpoint {
     /// Queues a message for the room.
     pub fn push(&self, message: ClientMessage) -> Result<(), InboxFull> {
-        self.queues.inbox.push(message).map_err(|_| InboxFull)
+        self.queues.inbox.push(message).map_err(|_| InboxFull)?;
+        self.queues.signals.messages.fetch_add(1, Ordering::Release);
+        Ok(())
     }
 
     /// Returns the result of the join or resume; none until the next tick of the room.
@@ -213,7 +230,14 @@ impl ConnectionEndpoint {
     /// Takes the next state packet.
     #[must_use]
     pub fn next_state(&self) -> Option<Vec<u8>> {
-        self.queues.state.pop()
+        // The numbers are read instead of the queue, whose indices are in the caches of two cores. A packet is taken
+        // only after the room has counted it.
+        if !self.queues.signals.has_state() {
+            return None;
+        }
+        let packet = self.queues.state.pop()?;
+        self.queues.signals.state_taken.fetch_add(1, Ordering::Release);
+        Some(packet)
     }
 
     /// Returns the buffer of a state packet for reuse.
@@ -229,13 +253,13 @@ impl ConnectionEndpoint {
     /// Returns true if there is a message, a state packet or a close notice to take.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        let SharedQueues { reliable, state, signals, .. } = &*self.queues;
+        let SharedQueues { reliable, signals, .. } = &*self.queues;
         if !signals.has_output.load(Ordering::Acquire) {
             return false;
         }
         // Cleared before the queues are read: what the room queues meanwhile sets it again.
         signals.has_output.swap(false, Ordering::AcqRel);
-        let has_output = !reliable.is_empty() || !state.is_empty() || signals.is_closed.load(Ordering::Acquire);
+        let has_output = !reliable.is_empty() || signals.has_state() || signals.is_closed.load(Ordering::Acquire);
         if has_output {
             signals.has_output.store(true, Ordering::Release);
         }
@@ -252,5 +276,38 @@ impl ConnectionEndpoint {
 impl Drop for ConnectionEndpoint {
     fn drop(&mut self) {
         self.queues.signals.connection_gone.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection that misses a packet would never ask for it again, and the room would wait for it forever.
+    #[test]
+    fn every_packet_is_taken_once_and_then_the_room_is_ready() {
+        const SNAPSHOTS: u32 = 5_000;
+        let (room, connection) = connect(2);
+        let mut taken = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for snapshot in 0..SNAPSHOTS {
+                    while !room.is_ready_for_state() {
+                        std::thread::yield_now();
+                    }
+                    for packet in [snapshot * 2, snapshot * 2 + 1] {
+                        (&mut &room).packet(PacketSeq(packet), packet.to_le_bytes().to_vec());
+                    }
+                }
+            });
+            while taken.len() < SNAPSHOTS as usize * 2 {
+                if connection.has_output() {
+                    taken.extend(std::iter::from_fn(|| connection.next_state()));
+                }
+                std::thread::yield_now();
+            }
+        });
+        assert!(taken.into_iter().eq((0..SNAPSHOTS * 2).map(|packet| packet.to_le_bytes())));
+        assert!(room.is_ready_for_state() && !room.is_closed() && !connection.has_output());
     }
 }

@@ -11,8 +11,8 @@ use crate::settings::RoomSettings;
 use aether_bits::runtime::{EventHandle, Record, ValueError};
 use aether_bits::{BitWriter, Component, Random};
 use aether_wire::{
-    CloseReason, Correction, EntityId, ErrorCode, Event, GameBody, PlayerId, Possession, RequestId, ServerMessage,
-    Tick, Vector2,
+    CloseReason, Correction, EntityId, ErrorCode, Event, GameBody, JoinMetadata, PlayerId, Possession, RequestId,
+    ServerMessage, Tick, Vector2,
 };
 use aether_world::{SpatialQuery, World};
 use std::sync::Arc;
@@ -92,6 +92,12 @@ impl Context<'_> {
     #[must_use]
     pub fn user(&self, player: PlayerId) -> Option<&str> {
         self.players.get(player).map(|room_player| room_player.join.user.as_str())
+    }
+
+    /// Returns the metadata that a player joined with. A resumed player has the same as before.
+    #[must_use]
+    pub fn join_metadata(&self, player: PlayerId) -> Option<&JoinMetadata> {
+        self.players.get(player).map(|room_player| &room_player.join.metadata)
     }
 
     /// Gives a player control of an entity. The player becomes its owner, is notified reliably, and sees from there.

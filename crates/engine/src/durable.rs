@@ -7,7 +7,7 @@
 use crate::bounded::BoundedQueue;
 use crate::game::JoinRequest;
 use crate::request::{REQUESTS_MAX, Request};
-use aether_wire::{CloseReason, CommandSeq, PlayerId, RequestId};
+use aether_wire::{CloseReason, CommandSeq, PlayerId, RequestId, Tick};
 use atomic_waker::AtomicWaker;
 use crossbeam_queue::ArrayQueue;
 use std::collections::VecDeque;
@@ -29,6 +29,8 @@ pub struct EntryNumber(pub u64);
 /// State of a durable room to store. A newer checkpoint replaces an older one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoomCheckpoint {
+    /// Tick of the state.
+    pub tick: Tick,
     /// State from [`crate::Game::checkpoint`].
     pub state: Arc<Vec<u8>>,
     /// Last journal entry that the state includes.
@@ -46,6 +48,8 @@ pub struct RoomCheckpoint {
 /// Data from which a durable room is rebuilt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestoreData {
+    /// Last tick of the room before. Ticks continue after it.
+    pub tick: Tick,
     /// Last stored state, if there is one.
     pub state: Option<Vec<u8>>,
     /// Last journal entry that the state includes.
@@ -186,9 +190,9 @@ impl CheckpointTimer {
         due
     }
 
-    /// Returns the checkpoint if it differs from the last one.
+    /// Returns the checkpoint if it differs from the last one in more than its tick.
     pub fn changed(&mut self, checkpoint: RoomCheckpoint) -> Option<RoomCheckpoint> {
-        if self.last.as_ref() == Some(&checkpoint) {
+        if self.last.as_ref().is_some_and(|last| RoomCheckpoint { tick: last.tick, ..checkpoint.clone() } == *last) {
             return None;
         }
         self.last = Some(checkpoint.clone());

@@ -6,7 +6,8 @@ use crate::schema::{GameSchemaBuilder, PlayerMessage};
 use aether_bits::{BitReader, Component, ReadError, Replicate, StateHasher};
 use aether_wire::limits::TEXT_BYTES_MAX;
 use aether_wire::{
-    CloseReason, EntityId, ErrorCode, MovementDelta, Permissions, PlayerId, PlaygroundSpawn, RequestId, SpawnRequest,
+    CloseReason, EntityId, ErrorCode, JoinMetadata, MovementDelta, Permissions, PlayerId, PlaygroundSpawn, RequestId,
+    SpawnRequest,
 };
 use aether_world::World;
 
@@ -75,7 +76,7 @@ pub trait Game: Send + Sized + 'static {
     /// Called once, before the first tick of a new room.
     fn init(&mut self, _room: &mut Context<'_>) {}
 
-    /// Decides if a player may join. An error rejects the join.
+    /// Decides if a player may join. An error rejects the join, and the client gets its code and sentence.
     fn join_attempt(&mut self, _room: &mut Context<'_>, _request: &JoinRequest) -> Result<(), Rejection> {
         Ok(())
     }
@@ -191,6 +192,22 @@ pub trait Game: Send + Sized + 'static {
         ))
     }
 
+    /// Returns everything that decides future ticks and that the engine cannot see: the fields of the game, and fields
+    /// of components that are not replicated. A recording can then begin while the room runs. The default returns none:
+    /// recordings begin with the first tick.
+    fn capture(&self, _world: &World) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Restores a state from [`Game::capture`]. Called instead of [`Game::init`]. The room has its entities, under the
+    /// same ids and with their replicated fields, its players and their possessions.
+    fn restore_capture(&mut self, _room: &mut Context<'_>, _capture: &[u8]) -> Result<(), Rejection> {
+        Err(Rejection::new(
+            ErrorCode::Internal,
+            "this game cannot be captured: implement `Game::capture` and `Game::restore_capture`",
+        ))
+    }
+
     /// Adds state to the hash that decides future ticks but is not replicated. Replays then detect a divergence.
     fn hash(&self, _hasher: &mut StateHasher) {}
 }
@@ -204,8 +221,8 @@ pub struct JoinRequest {
     pub name: String,
     /// Permissions from the account's role.
     pub permissions: Permissions,
-    /// Data that the client sent with its hello, for the game.
-    pub metadata: Vec<u8>,
+    /// Texts that the client sent with its hello, for the game. A client may send anything.
+    pub metadata: JoinMetadata,
 }
 
 /// A command of the playground, for tests and demonstrations.

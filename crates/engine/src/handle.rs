@@ -2,8 +2,11 @@
 
 use crate::bounded::BoundedQueue;
 use crate::connection::{ConnectionEndpoint, RoomEndpoint, connect};
+use crate::control::{RecordingRefusal, RoomControl, StartedRecording};
 use crate::durable::{EntryNumber, RoomCheckpoint, RoomOutput};
 use crate::game::JoinRequest;
+use crate::inspect::{EntityPage, EntityQuery};
+use crate::recording::RecordingChannel;
 use crate::request::{Answer, Request};
 use crate::settings::RoomSettings;
 use crate::stats::{RoomStats, SharedStats};
@@ -77,6 +80,8 @@ pub(crate) enum MailboxMessage {
     /// Outcome of a journal entry: stored, or an error text.
     Committed(EntryNumber, Result<(), String>),
     Signal(Vec<u8>, SyncSender<Vec<u8>>),
+    /// Request of an operator.
+    Control(RoomControl),
     End,
     /// Another server took the lease.
     LeaseLost,
@@ -119,6 +124,26 @@ impl RoomHandle {
     /// Sends a signal to the game. The game's reply goes to `reply`.
     pub fn signal(&self, data: Vec<u8>, reply: SyncSender<Vec<u8>>) -> Result<(), MailboxFull> {
         self.post(MailboxMessage::Signal(data, reply))
+    }
+
+    /// Asks for some entities. The room sends them to `reply` before its next tick.
+    pub fn inspect(&self, query: EntityQuery, reply: SyncSender<EntityPage>) -> Result<(), MailboxFull> {
+        self.post(MailboxMessage::Control(RoomControl::Inspect(query, reply)))
+    }
+
+    /// Begins a recording of the running room, under the game's name. Its header and hash go to `reply`.
+    pub fn start_recording(
+        &self,
+        game_name: impl Into<String>,
+        channel: Arc<RecordingChannel>,
+        reply: SyncSender<Result<StartedRecording, RecordingRefusal>>,
+    ) -> Result<(), MailboxFull> {
+        self.post(MailboxMessage::Control(RoomControl::StartRecording(game_name.into(), channel, reply)))
+    }
+
+    /// Ends the recording. False goes to `reply` if there is none.
+    pub fn stop_recording(&self, reply: SyncSender<bool>) -> Result<(), MailboxFull> {
+        self.post(MailboxMessage::Control(RoomControl::StopRecording(reply)))
     }
 
     /// Delivers the outcome of a journal entry. Outcomes must arrive in the order of the entries.

@@ -20,7 +20,8 @@ pub const INPUT_DROPS_MAX: u32 = 256;
 #[derive(Debug)]
 pub struct RoomPlayer {
     pub id: PlayerId,
-    pub join: JoinRequest,
+    /// In memory of its own, because ticks rarely read it.
+    pub join: Box<JoinRequest>,
     pub connection: Option<RoomEndpoint>,
     pub view: ClientView,
     pub inputs: InputQueue,
@@ -106,6 +107,10 @@ impl InputQueue {
             return None;
         }
         let input = self.pending.pop_front()?;
+        if self.pending.is_empty() {
+            // Starts again at the first place, so that the others are never in the cache.
+            self.pending.clear();
+        }
         self.credit -= 1;
         self.tick_credit -= 1;
         Some(input)
@@ -131,7 +136,7 @@ impl RoomPlayer {
         let order = connection.as_ref().map_or(DeliveryOrder::Ordered, |(order, _)| *order);
         RoomPlayer {
             id,
-            join,
+            join: Box::new(join),
             connection: connection.map(|(_, endpoint)| endpoint),
             view: ClientView::new(order),
             inputs: InputQueue::default(),

@@ -26,6 +26,14 @@ pub enum Request {
         /// New content of the object.
         value: Vec<u8>,
     },
+    /// Reads a profile of an account. Answered by [`Answer::Value`] with a JSON object that has `id`, `name` and `data`,
+    /// or none for a guest. The account may write all three, so they are wishes of the player, such as an appearance.
+    Profile {
+        /// Account that owns the profile.
+        user: String,
+        /// Id of the profile. The active profile answers for `None`, and for an id that the account does not have.
+        profile: Option<String>,
+    },
     /// Submits a score to a leaderboard.
     SubmitScore {
         /// Id of the leaderboard.

@@ -3,6 +3,7 @@
 use crate::builder::RoomBuilder;
 use crate::connection::RoomEndpoint;
 use crate::context::Context;
+use crate::control::RoomControl;
 use crate::durable::{CheckpointTimer, JournalEntries, RoomCheckpoint, RoomOutput};
 use crate::encode_pool::EncodePool;
 use crate::game::Game;
@@ -10,8 +11,9 @@ use crate::handle::{Mailbox, RoomHandle};
 use crate::observer::{Observer, RoomCounts, TickStage};
 use crate::overload::OverloadLadder;
 use crate::players::{RoomPlayers, closing};
-use crate::recording::{Recorder, Recording, TickInput};
+use crate::recording::{Recorder, Recording, RecordingStream, TickInput};
 use crate::schema::EventRegistry;
+use crate::scratch::TickScratch;
 use crate::settings::RoomSettings;
 use crate::stages::{ApplyStage, ExtractStage, Extraction, ReceiveStage, SendStage, Sending, simulate};
 use crate::stats::{RoomStats, SharedStats};
@@ -52,8 +54,6 @@ pub struct Room<G: Game> {
     pub(crate) game: G,
     pub(crate) state: RoomState,
     pub(crate) mailbox: Arc<Mailbox>,
-    /// Tick inputs of the current tick, in order.
-    pub(crate) tick_inputs: Vec<TickInput>,
     /// Endpoints of the joins among the tick inputs.
     pub(crate) pending_joins: VecDeque<(PlayerId, DeliveryOrder, RoomEndpoint)>,
     /// Senders for the replies to the signals among the tick inputs.
@@ -64,6 +64,9 @@ pub struct Room<G: Game> {
     pub(crate) overload: OverloadLadder,
     pub(crate) pool: Option<EncodePool>,
     pub(crate) recorder: Option<Recorder>,
+    pub(crate) stream: Option<RecordingStream>,
+    /// True after the first tick.
+    pub(crate) has_stepped: bool,
     pub(crate) recording_sink: Option<RecordingSink>,
     /// Some if the room is durable.
     pub(crate) checkpoint_timer: Option<CheckpointTimer>,
@@ -97,6 +100,8 @@ pub(crate) struct TickOutput {
     pub counts: RoomCounts,
     pub label: String,
     pub label_changed: bool,
+    /// Requests of operators, served before the next step.
+    pub controls: Vec<RoomControl>,
     pub is_ending: bool,
     /// True if the room is unloaded and may be rebuilt later.
     pub is_unloading: bool,
@@ -137,26 +142,40 @@ impl<G: Game> Room<G> {
             return self.status;
         }
         self.stats.write_ticking(true);
-        self.receive(observer);
-        self.step(observer);
+        let mut scratch = TickScratch::take();
+        self.receive(&mut scratch.tick_inputs, observer);
+        self.serve_controls();
+        self.step(&scratch.tick_inputs, observer);
         self.extract(observer);
-        self.send(observer);
+        self.send(&mut scratch, observer);
+        scratch.give_back();
         self.finish_tick(observer)
     }
 
     /// Advances the world, applies the tick inputs and steps the game: the part of a tick that decides the state.
-    pub(crate) fn step(&mut self, observer: &mut impl Observer) {
+    pub(crate) fn step(&mut self, tick_inputs: &[TickInput], observer: &mut impl Observer) {
         self.state.world.advance();
-        self.apply(observer);
+        self.apply(tick_inputs, observer);
         self.simulate(observer);
+        self.has_stepped = true;
+        if self.recorder.is_some() || self.stream.is_some() {
+            self.record_tick(tick_inputs);
+        }
+    }
+
+    fn record_tick(&mut self, tick_inputs: &[TickInput]) {
+        let hash = state_hash(&self.game, &self.state);
         if let Some(recorder) = &mut self.recorder {
-            let hash = state_hash(&self.game, &self.state);
-            recorder.tick(self.state.world.tick(), &self.tick_inputs, hash);
+            recorder.tick(tick_inputs, hash);
+        }
+        let tick = self.state.world.tick();
+        if self.stream.as_mut().is_some_and(|stream| !stream.tick(tick, tick_inputs, hash)) {
+            self.stream = None;
         }
     }
 
     /// Stage 1: collects the tick inputs.
-    fn receive(&mut self, observer: &mut impl Observer) {
+    fn receive(&mut self, tick_inputs: &mut Vec<TickInput>, observer: &mut impl Observer) {
         observer.stage(self.now().next(), TickStage::Receive);
         let stage = ReceiveStage {
             mailbox: &self.mailbox,
@@ -165,7 +184,7 @@ impl<G: Game> Room<G> {
             is_durable: self.checkpoint_timer.is_some(),
             players: &mut self.state.players,
             output: &mut self.state.output,
-            tick_inputs: &mut self.tick_inputs,
+            tick_inputs,
             pending_joins: &mut self.pending_joins,
             replies: &mut self.replies,
             next_player: &mut self.next_player,
@@ -174,10 +193,10 @@ impl<G: Game> Room<G> {
     }
 
     /// Stage 2: applies the tick inputs.
-    fn apply(&mut self, observer: &mut impl Observer) {
+    fn apply(&mut self, tick_inputs: &[TickInput], observer: &mut impl Observer) {
         observer.stage(self.now(), TickStage::Apply);
         let Room { game, state, pending_joins, replies, .. } = self;
-        ApplyStage { game, state, pending_joins, replies }.run(&self.tick_inputs, observer);
+        ApplyStage { game, state, pending_joins, replies }.run(tick_inputs, observer);
     }
 
     /// Stage 3: steps the game.
@@ -195,12 +214,12 @@ impl<G: Game> Room<G> {
     }
 
     /// Stage 5: builds the packets.
-    fn send(&mut self, observer: &mut impl Observer) {
+    fn send(&mut self, scratch: &mut TickScratch, observer: &mut impl Observer) {
         observer.stage(self.now(), TickStage::Send);
         let RoomState { world, settings, send, players, output, .. } = &mut self.state;
         let (ring_stretch, pool) = (self.overload.ring_stretch(), self.pool.as_deref());
         let stage = SendStage { world, settings, send, ring_stretch, pool };
-        stage.run(&mut self.sending, &mut self.extraction.changed, players, &mut output.counts);
+        stage.run(scratch, &mut self.sending, &mut self.extraction.changed, players, &mut output.counts);
     }
 
     /// Drops requests and journal entries. A replay takes the answers from the recording.
@@ -343,6 +362,7 @@ impl<G: Game> Room<G> {
         let Some(checkpoint_timer) = &mut self.checkpoint_timer else { return };
         let output = &mut self.state.output;
         let checkpoint = RoomCheckpoint {
+            tick: self.state.world.tick(),
             state: Arc::new(state),
             applied: output.entries.applied,
             last_player: self.next_player,
@@ -449,6 +469,7 @@ impl TickOutput {
             counts: RoomCounts::default(),
             label,
             label_changed: true,
+            controls: Vec::new(),
             is_ending: false,
             is_unloading: false,
             lease_lost: false,

@@ -122,6 +122,20 @@ pub trait RuntimeGame: Send {
         Err(Rejection::new(ErrorCode::Internal, "this game has no checkpoints: implement `checkpoint` and `restore`"))
     }
 
+    /// Returns everything that decides future ticks and that the engine cannot see; see
+    /// [`Game::capture`](crate::Game::capture).
+    fn capture(&self, _world: &World) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Restores a state from [`RuntimeGame::capture`].
+    fn restore_capture(&mut self, _room: &mut Context<'_>, _capture: &[u8]) -> Result<(), Rejection> {
+        Err(Rejection::new(
+            ErrorCode::Internal,
+            "this game cannot be captured: implement `capture` and `restore_capture`",
+        ))
+    }
+
     /// Adds state to the hash that decides future ticks but is not replicated.
     fn hash(&self, _hasher: &mut StateHasher) {}
 }
@@ -255,6 +269,14 @@ impl Game for Box<dyn RuntimeGame> {
 
     fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Rejection> {
         (**self).restore(room, checkpoint)
+    }
+
+    fn capture(&self, world: &World) -> Option<Vec<u8>> {
+        (**self).capture(world)
+    }
+
+    fn restore_capture(&mut self, room: &mut Context<'_>, capture: &[u8]) -> Result<(), Rejection> {
+        (**self).restore_capture(room, capture)
     }
 
     fn hash(&self, hasher: &mut StateHasher) {

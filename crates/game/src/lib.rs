@@ -76,6 +76,8 @@ pub use aether_client as client;
 pub use aether_client_native as client_native;
 #[cfg(feature = "game")]
 pub use aether_engine as engine;
+#[cfg(feature = "game")]
+pub use aether_names as names;
 #[cfg(any(feature = "game", feature = "client"))]
 pub use aether_replication as replication;
 #[cfg(feature = "server")]

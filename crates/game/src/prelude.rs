@@ -13,9 +13,9 @@ pub use aether_engine::authority::{MovementRules, Mover, Violation};
 pub use aether_engine::recording::{Recording, Replay};
 #[cfg(feature = "game")]
 pub use aether_engine::{
-    Answer, BuildError, Context, EntryNumber, Game, GameSchemaBuilder, JoinRequest, NoObserver, Permissions,
-    PlayerMessage, PlaygroundCommand, Rejection, Request, RestoreData, Room, RoomCheckpoint, RoomSettings, RuntimeGame,
-    Viewpoint,
+    Answer, BuildError, Context, EntryNumber, Game, GameSchemaBuilder, JoinMetadata, JoinRequest, NoObserver,
+    Permissions, PlayerMessage, PlaygroundCommand, Rejection, Request, RestoreData, Room, RoomCheckpoint, RoomSettings,
+    RuntimeGame, Viewpoint,
 };
 #[cfg(feature = "game")]
 pub use aether_replication::{DeliveryOrder, SendSettings, UpdateRing};

@@ -6,7 +6,7 @@
 //!   accepted: lowerCamelCase names, integers as numbers or strings, enum names, and null for an absent field.
 //!
 //! [`api`] ignores unknown JSON fields, [`realtime`] rejects them. [`operation`] lists the operations with their
-//! requests and answers.
+//! requests and answers, [`socket`] those of the realtime socket.
 //!
 //! ```
 //! use aether_messages::{api::WriteStorageObject, timestamp};
@@ -21,6 +21,7 @@ mod empty;
 mod json;
 pub mod operation;
 pub mod realtime;
+pub mod socket;
 mod time;
 
 pub use empty::Empty;

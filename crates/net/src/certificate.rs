@@ -110,10 +110,11 @@ impl Certificates {
         self.current.loaded().expires_at
     }
 
-    /// Returns the configuration of HTTPS: HTTP/2 or HTTP/1.1 over TLS 1.2 or 1.3.
-    pub fn https_config(&self) -> Result<Arc<rustls::ServerConfig>, CertificateError> {
+    /// Returns the configuration of HTTPS: HTTP/2, if it is enabled, or HTTP/1.1 over TLS 1.2 or 1.3.
+    pub fn https_config(&self, has_http2: bool) -> Result<Arc<rustls::ServerConfig>, CertificateError> {
         let mut config = self.config(rustls::DEFAULT_VERSIONS)?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let protocols: &[&[u8]] = if has_http2 { &[b"h2", b"http/1.1"] } else { &[b"http/1.1"] };
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         Ok(Arc::new(config))
     }
 

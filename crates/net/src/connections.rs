@@ -21,14 +21,20 @@ pub struct ConnectionSettings {
     pub per_address_max: u32,
     /// Longest time of the handshake.
     pub handshake: Duration,
-    /// Idle timeout: a client that sends nothing for this long is closed. A probe is sent after half of it.
+    /// Idle timeout: a client that sends nothing for this long is closed.
     pub idle: Duration,
+    /// Silence after which a probe is sent, which the client answers. With `None`, half of `idle`.
+    pub ping: Option<Duration>,
     /// Upper bound of a client's message after the handshake, in bytes.
     pub message_bytes_max: usize,
     /// Rate of messages other than inputs.
     pub rate: RateLimit,
     /// Longest time that a client may take no data while output is waiting; then it is closed.
     pub write_stall: Duration,
+    /// Most bytes that a WebSocket reads at once. The connections of a thread share one buffer of this size.
+    pub read_buffer_bytes: usize,
+    /// Unwritten bytes of a connection from which the server stops reading from its client.
+    pub write_buffer_bytes: usize,
 }
 
 impl Default for ConnectionSettings {
@@ -38,9 +44,12 @@ impl Default for ConnectionSettings {
             per_address_max: 20_000,
             handshake: Duration::from_secs(10),
             idle: Duration::from_secs(30),
+            ping: None,
             message_bytes_max: aether_wire::limits::CLIENT_FRAME_BYTES_DEFAULT,
             rate: RateLimit::REALTIME,
             write_stall: Duration::from_secs(10),
+            read_buffer_bytes: crate::buffers::READ_BYTES,
+            write_buffer_bytes: 65_536,
         }
     }
 }
@@ -54,6 +63,8 @@ pub struct Connections {
     open: NetworkShares,
     /// Announced milliseconds until the server stops, plus one; 0 if no stop was announced.
     stopping: AtomicU32,
+    /// Number of the announced drain; 0 for none.
+    drain: AtomicU32,
 }
 
 /// A share of the connection limits, returned when dropped.
@@ -73,6 +84,7 @@ impl Connections {
             next_id: AtomicU64::new(1),
             open: NetworkShares::default(),
             stopping: AtomicU32::new(0),
+            drain: AtomicU32::new(0),
         }
     }
 
@@ -117,6 +129,16 @@ impl Connections {
     /// Announces the stop of the server to all clients and rejects new connections.
     pub fn announce_stop(&self, grace: Duration) {
         self.stopping.store((grace.as_millis() as u32).saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// Announces a drain of this number to all clients, once; 0 for none. Connections stay open.
+    pub fn announce_drain(&self, number: u32) {
+        self.drain.store(number, Ordering::Relaxed);
+    }
+
+    /// Number of the announced drain; 0 for none.
+    pub(crate) fn drain(&self) -> u32 {
+        self.drain.load(Ordering::Relaxed)
     }
 
     /// Number of open connections.

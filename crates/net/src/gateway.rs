@@ -1,12 +1,14 @@
 //! Gateway between the connections of a server and its rooms.
 
 use crate::connections::{ConnectionPermit, ConnectionSettings, Connections};
-use crate::lobby::Lobby;
+use crate::lobby::{Lobby, SessionCheck, VerifiedAccount};
 use crate::metrics::ConnectionMetrics;
 use crate::protocol::Protocol;
 use crate::protocol::room::{NewClient, RoomProtocol};
 use crate::transport::Transport;
+use aether_engine::Rejection;
 use aether_wire::RoomSelector;
+use std::any::Any;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,15 +65,38 @@ impl Gateway {
         self.connections.serve(self.connections.next_id(), transport, permit, protocol).await;
     }
 
+    /// Admits a connection of an account that joins no room, under the limits of the account. The result is kept until the
+    /// connection ends.
+    pub fn admit_account(&self, account: VerifiedAccount) -> Result<Box<dyn Any + Send>, Rejection> {
+        self.lobby.admit_account(account)
+    }
+
+    /// Returns the session check.
+    #[must_use]
+    pub fn sessions(&self) -> &dyn SessionCheck {
+        self.lobby.sessions()
+    }
+
     /// Announces the stop of the server to all clients and rejects new connections.
     pub fn announce_stop(&self, grace: Duration) {
         self.connections.announce_stop(grace);
+    }
+
+    /// Announces a drain of this number to all clients, once; 0 for none. Connections stay open.
+    pub fn announce_drain(&self, number: u32) {
+        self.connections.announce_drain(number);
     }
 
     /// Number of open connections.
     #[must_use]
     pub fn connections(&self) -> u32 {
         self.connections.count()
+    }
+
+    /// Most bytes that a WebSocket reads at once.
+    #[must_use]
+    pub fn read_buffer_bytes(&self) -> usize {
+        self.connections.settings.read_buffer_bytes
     }
 
     /// Time since the gateway was created.

@@ -27,5 +27,6 @@ pub use connections::{ConnectionPermit, ConnectionSettings, Connections};
 pub use gateway::{Gateway, PendingClient};
 pub use metrics::ConnectionMetrics;
 pub use protocol::Protocol;
+pub use protocol::room::to_json as fields_to_json;
 pub use transport::{CloseNotice, MessageSink, ReceiveOutcome, Transport, TransportEnded};
 pub use waking::WakeTask;

@@ -33,6 +33,10 @@ pub trait Lobby: Send + Sync + 'static {
     /// Returns the description of the server. Everything except the versions needs a permission.
     fn manifest(&self, grant: &JoinGrant) -> Manifest;
 
+    /// Admits a connection of an account that joins no room, such as the services socket. The token was verified. Returns
+    /// the resources that the server keeps until the connection ends, such as a share of a limit.
+    fn admit_account(&self, account: VerifiedAccount) -> Result<Box<dyn Any + Send>, Rejection>;
+
     /// Returns the session check.
     fn sessions(&self) -> &dyn SessionCheck;
 }
@@ -57,6 +61,17 @@ pub enum SessionValidity {
     Valid,
     /// The session was revoked or has expired.
     Ended,
+}
+
+/// Account whose access token was verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifiedAccount {
+    /// Session of the token.
+    pub session: SessionId,
+    /// Id of the account.
+    pub user: String,
+    /// Time at which the token was issued, in seconds since 1970.
+    pub issued_at: u64,
 }
 
 /// A client's request to join a room, made by its hello.

@@ -75,6 +75,11 @@ impl Clause {
 }
 
 impl Condition {
+    /// Returns true for conditions whose check reads the whole text: wildcards, regular expressions and fuzzy words.
+    pub fn is_pattern(&self) -> bool {
+        matches!(self, Condition::Pattern(_) | Condition::Fuzzy { .. })
+    }
+
     fn accepts(&self, value: &FieldValue) -> bool {
         match (self, value) {
             (Condition::All | Condition::Exists, _) => true,

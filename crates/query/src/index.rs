@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::document::Document;
 use crate::order::{Ranked, SearchOrder};
 use crate::plan::{Fields, Plan};
-use crate::postings::Slot;
+use crate::postings::{Postings, Slot};
 use crate::query::{MatchScore, Query};
 
 /// Documents under keys, searched by queries.
@@ -112,6 +112,19 @@ impl<K: Clone + Ord> DocumentIndex<K> {
         keyed.collect()
     }
 
+    /// Returns the keys of the documents that a search would check, unordered, or `None` if it would check all of them.
+    ///
+    /// For callers that check the documents themselves and stop early: every match is among them.
+    pub fn candidates(&self, query: &Query) -> Option<Vec<K>> {
+        match Plan::choose(query, &self.fields, self.len()) {
+            Plan::Scan => None,
+            Plan::Lists(lists) => {
+                let slots = unique_slots(&lists);
+                Some(slots.into_iter().filter_map(|slot| Some(self.entry(slot)?.key.clone())).collect())
+            }
+        }
+    }
+
     /// Returns all matching documents, unordered.
     fn hits(&self, query: &Query) -> Vec<Hit> {
         let check = |slot: Slot| {
@@ -120,14 +133,7 @@ impl<K: Clone + Ord> DocumentIndex<K> {
         };
         match Plan::choose(query, &self.fields, self.len()) {
             Plan::Scan => (0..self.entries.len() as Slot).filter_map(check).collect(),
-            Plan::Lists(lists) => {
-                let mut slots: Vec<Slot> = lists.iter().flat_map(|postings| postings.slots()).copied().collect();
-                if lists.len() > 1 {
-                    slots.sort_unstable();
-                    slots.dedup();
-                }
-                slots.into_iter().filter_map(check).collect()
-            }
+            Plan::Lists(lists) => unique_slots(&lists).into_iter().filter_map(check).collect(),
         }
     }
 
@@ -168,6 +174,16 @@ impl<K: Clone + Ord> DocumentIndex<K> {
             self.fields.entry(name).or_default().insert(values, slot);
         }
     }
+}
+
+/// Returns the slots of all lists, each once.
+fn unique_slots(lists: &[&Postings]) -> Vec<Slot> {
+    let mut slots: Vec<Slot> = lists.iter().flat_map(|postings| postings.slots()).copied().collect();
+    if lists.len() > 1 {
+        slots.sort_unstable();
+        slots.dedup();
+    }
+    slots
 }
 
 impl<K> Default for DocumentIndex<K> {

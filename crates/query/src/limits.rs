@@ -10,6 +10,10 @@ pub const CLAUSES_MAX: usize = 256;
 /// takes up to 20 KiB of memory, and a pass over the text of every candidate.
 pub const PATTERNS_MAX: usize = 8;
 
+/// Work of a pattern in [`Query::cost`](crate::Query::cost): it reads a text of usual length once, while other clauses
+/// mostly compare its first bytes.
+pub const PATTERN_COST: usize = 16;
+
 /// Longest wildcard, regular expression or fuzzy word, in bytes.
 pub const PATTERN_BYTES_MAX: usize = 256;
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use crate::clause::{Clause, Occurrence};
 use crate::document::Document;
 use crate::error::QueryError;
+use crate::limits::PATTERN_COST;
 use crate::parse::parse;
 
 /// A parsed query. [`fmt::Display`] writes one that parses to the same.
@@ -67,6 +68,12 @@ impl Query {
             (false, Some(false)) => None,
             _ => Some(MatchScore(score)),
         }
+    }
+
+    /// Returns the work to check one document, in comparisons of short texts. A pattern or fuzzy word counts as
+    /// [`PATTERN_COST`].
+    pub fn cost(&self) -> usize {
+        self.clauses.iter().map(|clause| if clause.condition.is_pattern() { PATTERN_COST } else { 1 }).sum()
     }
 
     pub(crate) fn clauses(&self) -> &[Clause] {

@@ -34,7 +34,9 @@ impl ClientView {
         input_ack: InputSeq,
         sink: &mut impl PacketSink,
     ) {
-        self.choose(context, gathered);
+        if gathered.bits > context.settings.bytes_max * 8 {
+            self.choose(context, gathered);
+        }
         let removals = self.departed.iter().any(|(_, sent)| *sent == Tick::ZERO);
         if gathered.due.is_empty() && !removals && input_ack == self.input_ack_sent {
             self.silent_snapshots = self.silent_snapshots.saturating_add(1);
@@ -44,22 +46,26 @@ impl ClientView {
         }
         self.silent_snapshots = 0;
         self.input_ack_sent = input_ack;
+        let bits_max = gathered.bits_max();
         let GatherBuffer { due, packet_words, uses, block_uses, any_full, gap_order, .. } = gathered;
         uses.resize(deltas.len(), 0);
         block_uses.resize(deltas.blocks.len(), 0);
         let present = [removals, *any_full, due.iter().any(|due| !due.found.full)];
         let snapshot = Snapshot { tick: context.world.tick(), input_ack, gap_order: *gap_order, present };
         let mut packets = Packets::new(self, snapshot, Scratch { packet_words, uses, block_uses }, sink);
+        packets.begin();
         if removals {
             packets.write_removals();
         }
-        if *any_full {
-            packets.write_full(due.iter().filter(|due| due.found.full), deltas);
-            packets.write_updates::<false>(due.iter().filter(|due| !due.found.full), deltas);
-        } else if packets.is_ordered && !packets.view.was_over_budget {
-            packets.write_updates::<true>(due.iter(), deltas);
-        } else {
-            packets.write_updates::<false>(due.iter(), deltas);
+        let is_plain = packets.is_plain(due.len(), bits_max);
+        match (*any_full, is_plain) {
+            (false, true) => packets.write_plain(due.iter(), deltas),
+            (false, false) => packets.write_updates(due.iter(), deltas),
+            (true, _) => {
+                packets.write_full(due.iter().filter(|due| due.found.full), deltas);
+                let updates = due.iter().filter(|due| !due.found.full);
+                if is_plain { packets.write_plain(updates, deltas) } else { packets.write_updates(updates, deltas) }
+            }
         }
         packets.finish(true);
         if self.order == DeliveryOrder::Ordered {
@@ -98,10 +104,53 @@ struct Packets<'a, S> {
     snapshot: Snapshot,
     counts: [u32; 3],
     contents: PacketContents,
+    lead: Lead,
+    is_ordered: bool,
+}
+
+/// Bits before an entity in a packet: the gap from the previous one, and the source of an update.
+#[derive(Clone, Copy)]
+struct Lead {
+    tick: Tick,
+    gap_order: u32,
     next_slot: u32,
     /// States from which the previous update was made.
     source: DeltaKey,
-    is_ordered: bool,
+}
+
+impl Lead {
+    /// Returns the lead of the first entity of a packet.
+    fn new(snapshot: &Snapshot) -> Self {
+        let Snapshot { tick, gap_order, .. } = *snapshot;
+        Lead { tick, gap_order, next_slot: 0, source: DeltaKey::new(tick, 0) }
+    }
+
+    /// Returns the code of the gap before a slot, and its length.
+    #[inline(always)]
+    fn gap(&mut self, slot: u32) -> (u64, u32) {
+        let gap = slot - self.next_slot;
+        self.next_slot = slot + 1;
+        packet::gap_code(gap, self.gap_order)
+    }
+
+    /// Returns the code of the gap and the source before an update, and its length.
+    #[inline(always)]
+    fn update(&mut self, due: &DueEntity) -> (u64, u32) {
+        let previous = std::mem::replace(&mut self.source, due.source);
+        due.source.code_after(self.gap(due.slot), previous, self.tick)
+    }
+}
+
+/// Appends a lead and then an encoded delta.
+#[inline(always)]
+fn write_delta(writer: &mut PacketWriter<'_>, (lead, lead_bits): (u64, u32), due: &DueEntity, deltas: &DeltaCache) {
+    let bits = u32::from(due.found.bits);
+    if lead_bits + bits <= 64 {
+        writer.write(lead | due.found.start << lead_bits, lead_bits + bits);
+    } else {
+        writer.write(lead, lead_bits);
+        writer.append(deltas.words(due.found), bits);
+    }
 }
 
 impl<'a, S: PacketSink> Packets<'a, S> {
@@ -112,7 +161,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         sink: &'a mut S,
     ) -> Self {
         let is_ordered = view.order == DeliveryOrder::Ordered;
-        let mut packets = Packets {
+        Packets {
             view,
             sink,
             writer: PacketWriter::new(packet_words),
@@ -121,12 +170,9 @@ impl<'a, S: PacketSink> Packets<'a, S> {
             snapshot,
             counts: [0; 3],
             contents: PacketContents::default(),
-            next_slot: 0,
-            source: DeltaKey::default(),
+            lead: Lead::new(&snapshot),
             is_ordered,
-        };
-        packets.begin();
-        packets
+        }
     }
 
     fn write_removals(&mut self) {
@@ -135,9 +181,8 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         for (slot, sent) in departed.iter_mut().filter(|(_, sent)| *sent == Tick::ZERO) {
             *sent = self.snapshot.tick;
             self.make_room(PacketPart::Removed, 0);
-            let (code, bits) = packet::gap_code(*slot - self.next_slot, self.snapshot.gap_order);
+            let (code, bits) = self.lead.gap(*slot);
             self.writer.write(code, bits);
-            self.next_slot = *slot + 1;
             self.contents.removals.push(*slot);
         }
         if self.is_ordered {
@@ -147,39 +192,57 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     }
 
     fn write_full<'d>(&mut self, due: impl Iterator<Item = &'d DueEntity>, deltas: &DeltaCache) {
-        self.next_slot = 0;
+        self.lead.next_slot = 0;
         for due in due {
             self.make_room(PacketPart::Full, usize::from(due.found.bits));
-            let (lead, lead_bits) = self.gap(due.slot);
-            self.write_delta(lead, lead_bits, due, deltas);
+            write_delta(&mut self.writer, self.lead.gap(due.slot), due, deltas);
             // A client that gets an update has the entity, so it was announced before.
             self.view.entities.announced.insert(due.slot);
             self.settle(due);
         }
     }
 
-    /// Writes updates. `PLAIN` is true if delivery is ordered and nothing ever exceeded the budget, which is usual.
-    fn write_updates<'d, const PLAIN: bool>(&mut self, due: impl Iterator<Item = &'d DueEntity>, deltas: &DeltaCache) {
-        self.next_slot = 0;
+    /// True if everything certainly fits the packet, delivery is ordered and nothing ever exceeded the budget.
+    fn is_plain(&self, count: usize, bits_max: Option<usize>) -> bool {
+        let fits = |bits_max| self.writer.bits() + bits_max <= STATE_PACKET_BYTES_MAX * 8;
+        let is_usual = self.is_ordered && !self.view.was_over_budget;
+        is_usual && count <= ENTRIES_MAX as usize && bits_max.is_some_and(fits)
+    }
+
+    /// Writes updates if [`Packets::is_plain`]. Most clients get no others, so what changes is in local variables.
+    fn write_plain<'d>(&mut self, due: impl Iterator<Item = &'d DueEntity>, deltas: &DeltaCache) {
+        let mut lead = Lead { next_slot: 0, ..self.lead };
+        let mut writer = self.writer.reborrow();
+        let (uses, mut count) = (&mut *self.uses, 0);
+        let mut keys = self.view.entities.advance_to(self.snapshot.tick);
+        for due in due {
+            write_delta(&mut writer, lead.update(due), due, deltas);
+            uses[due.found.range as usize] += 1;
+            keys.advance(due.at as usize);
+            count += 1;
+        }
+        let bits = writer.bits();
+        self.writer.resume(bits);
+        self.lead = lead;
+        self.counts[PacketPart::Update as usize] += count;
+    }
+
+    fn write_updates<'d>(&mut self, due: impl Iterator<Item = &'d DueEntity>, deltas: &DeltaCache) {
+        self.lead.next_slot = 0;
         for due in due {
             if due.is_block() {
                 self.write_block(due, deltas);
             } else {
-                self.write_update::<PLAIN>(due, deltas);
+                self.write_update(due, deltas);
             }
         }
     }
 
     #[inline(always)]
-    fn write_update<const PLAIN: bool>(&mut self, due: &DueEntity, deltas: &DeltaCache) {
+    fn write_update(&mut self, due: &DueEntity, deltas: &DeltaCache) {
         self.make_room(PacketPart::Update, usize::from(due.found.bits));
-        self.write_sourced(due, deltas);
-        if PLAIN {
-            self.uses[due.found.range as usize] += 1;
-            self.view.entities.advance(due.at as usize, self.snapshot.tick);
-        } else {
-            self.settle(due);
-        }
+        write_delta(&mut self.writer, self.lead.update(due), due, deltas);
+        self.settle(due);
     }
 
     /// Writes a shared block: its first entity, and the others as one run.
@@ -189,18 +252,19 @@ impl<'a, S: PacketSink> Packets<'a, S> {
             return self.write_members(due, deltas);
         }
         self.counts[PacketPart::Update as usize] += block.len;
-        self.write_sourced(&block.start, deltas);
+        write_delta(&mut self.writer, self.lead.update(&block.start), &block.start, deltas);
         let (run, run_bits) = deltas.blocks.run(block);
         self.writer.append(run, run_bits);
-        (self.next_slot, self.source) = (block.end, block.end_source);
+        (self.lead.next_slot, self.lead.source) = (block.end, block.end_source);
         self.block_uses[due.found.range as usize] += 1;
         let first = due.slot / 64 / GROUP_WORDS * GROUP_WORDS;
         for (word, &slots) in (first..).zip(&block.due).filter(|(_, slots)| **slots != 0) {
             self.mark_sent(word, slots);
-        }
-        if self.is_ordered || self.view.was_over_budget {
-            for member in deltas.blocks.members(block) {
-                self.advance(self.view.entities.visible.count_below(member.slot));
+            if self.is_ordered {
+                self.view.entities.advance_word(word, slots, self.snapshot.tick);
+            }
+            if self.view.was_over_budget {
+                self.view.entities.clear_priorities(word, slots);
             }
         }
     }
@@ -210,7 +274,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
     fn write_members(&mut self, due: &DueEntity, deltas: &DeltaCache) {
         for member in deltas.blocks.members(deltas.blocks.at(due.found.range)) {
             let at = self.view.entities.visible.count_below(member.slot) as u32;
-            self.write_update::<false>(&DueEntity { at, ..*member }, deltas);
+            self.write_update(&DueEntity { at, ..*member }, deltas);
         }
     }
 
@@ -228,37 +292,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
             self.view.entities.priority[at] = 0.0;
         }
         if self.is_ordered {
-            self.view.entities.advance(at, self.snapshot.tick);
-        }
-    }
-
-    /// Returns the code of the gap before a slot.
-    #[inline(always)]
-    fn gap(&mut self, slot: u32) -> (u64, u32) {
-        let gap = slot - self.next_slot;
-        self.next_slot = slot + 1;
-        packet::gap_code(gap, self.snapshot.gap_order)
-    }
-
-    /// Appends an update with its gap and source.
-    #[inline(always)]
-    fn write_sourced(&mut self, due: &DueEntity, deltas: &DeltaCache) {
-        let (gap, gap_bits) = self.gap(due.slot);
-        let (code, bits) = due.source.code(self.source, self.snapshot.tick);
-        self.source = due.source;
-        let (lead, lead_bits) = (gap | code << gap_bits, gap_bits + bits);
-        self.write_delta(lead, lead_bits, due, deltas);
-    }
-
-    /// Appends `lead_bits` bits of `lead` and then an encoded delta.
-    #[inline(always)]
-    fn write_delta(&mut self, lead: u64, lead_bits: u32, due: &DueEntity, deltas: &DeltaCache) {
-        let bits = u32::from(due.found.bits);
-        if lead_bits + bits <= 64 {
-            self.writer.write(lead | due.found.start << lead_bits, lead_bits + bits);
-        } else {
-            self.writer.write(lead, lead_bits);
-            self.writer.append(deltas.words(due.found), bits);
+            self.view.entities.advance_to(self.snapshot.tick).advance(at);
         }
     }
 
@@ -297,8 +331,7 @@ impl<'a, S: PacketSink> Packets<'a, S> {
         }
         self.writer.clear();
         self.counts = [0; 3];
-        self.next_slot = 0;
-        self.source = DeltaKey::new(self.snapshot.tick, 0);
+        self.lead = Lead::new(&self.snapshot);
         let header = PacketHeader {
             tick: self.snapshot.tick,
             sequence: self.view.next_sequence.0 as u16,

@@ -5,7 +5,7 @@
 //! are the same either way.
 
 use crate::deltas::{DeltaCache, DeltaKey};
-use crate::gather::{DueEntity, SlotWord};
+use crate::gather::{DueEntity, SlotWord, remove_lowest};
 use crate::packet;
 use aether_bits::BitWriter;
 use aether_wire::Tick;
@@ -133,10 +133,9 @@ impl Blocks {
         self.members.extend_from_slice(due);
         self.keys.extend(due.iter().map(|due| request.keys[due.at as usize]));
         for [previous, due] in due.array_windows() {
-            let (lead, bits) = packet::gap_code(due.slot - previous.slot - 1, request.gap_order);
+            let gap = packet::gap_code(due.slot - previous.slot - 1, request.gap_order);
+            let (lead, bits) = due.source.code_after(gap, previous.source, self.tick);
             self.runs.write(lead, bits);
-            let (code, bits) = due.source.code(previous.source, self.tick);
-            self.runs.write(code, bits);
             self.runs.append(deltas.words(due.found), u32::from(due.found.bits));
         }
         let run_bits = (self.runs.bits() - run_word * 64) as u32;
@@ -189,12 +188,13 @@ impl Blocks {
             let seen = &request.keys[word.before as usize..][..word.seen.count_ones() as usize];
             let (known, others) = keys.split_at(word.due.count_ones() as usize);
             let mut due = word.due;
-            for key in known {
-                let bit = due & due.wrapping_neg();
-                due ^= bit;
-                if seen[(word.seen & (bit - 1)).count_ones() as usize] != *key {
-                    return false;
-                }
+            let is_same = if due == word.seen {
+                seen == known
+            } else {
+                known.iter().all(|key| seen[(word.seen & remove_lowest(&mut due)).count_ones() as usize] == *key)
+            };
+            if !is_same {
+                return false;
             }
             keys = others;
         }

@@ -56,13 +56,17 @@ impl DeltaKey {
         self.0 as u8
     }
 
-    /// Returns the code of this source in a packet of tick `now`, after an update from `previous`, and its length.
-    #[inline]
-    pub fn code(self, previous: DeltaKey, now: Tick) -> (u64, u32) {
+    /// Returns `code` of `bits` bits with the code of this source after it, and the length of both. The packet is of
+    /// tick `now`, and `previous` the source of the update before.
+    #[inline(always)]
+    pub fn code_after(self, (code, bits): (u64, u32), previous: DeltaKey, now: Tick) -> (u64, u32) {
         if self == previous {
-            return (0, 1);
+            // The code is a zero.
+            return (code, bits + 1);
         }
-        DeltaSource { age: now.0 - self.base().0, spacing: u32::from(self.spacing()) }.code()
+        let source = DeltaSource { age: now.0 - self.base().0, spacing: u32::from(self.spacing()) };
+        let (own, own_bits) = source.code();
+        (code | own << bits, bits + own_bits)
     }
 
     /// Returns the key with the same baseline and another spacing.
@@ -177,33 +181,40 @@ impl DeltaCache {
         updates
     }
 
+    /// Finds a delta that is not the first of its slot. Without a call inside, it needs no stack.
+    #[inline(never)]
     fn find_other(&mut self, world: &World, slot: u32, key: DeltaKey) -> FoundDelta {
+        let mut previous = NONE;
+        if let Some(head) = self.heads.get(slot as usize)
+            && head.round == self.round
+        {
+            let mut next = head.found.range;
+            while let Some(range) = self.ranges.get(next as usize) {
+                if range.key == key {
+                    return range.found;
+                }
+                (previous, next) = (next, range.next);
+            }
+        }
+        self.encode(world, slot, key, previous)
+    }
+
+    /// Encodes a delta, and links it to the `previous` one of its slot, if any.
+    #[inline(never)]
+    fn encode(&mut self, world: &World, slot: u32, key: DeltaKey, previous: u32) -> FoundDelta {
+        let found = self.add(world, slot, key);
+        if let Some(previous) = self.ranges.get_mut(previous as usize) {
+            previous.next = found.range;
+            return found;
+        }
         if slot as usize >= self.heads.len() {
             self.heads.resize(slot as usize + 1, Head::default());
         }
-        let head = &self.heads[slot as usize];
-        if head.round != self.round {
-            let found = self.add(world, slot, key);
-            self.heads[slot as usize] = Head { round: self.round, key, found };
-            return found;
-        }
-        let mut last = head.found.range;
-        loop {
-            let range = &self.ranges[last as usize];
-            if range.key == key {
-                return range.found;
-            }
-            if range.next == NONE {
-                break;
-            }
-            last = range.next;
-        }
-        let found = self.add(world, slot, key);
-        self.ranges[last as usize].next = found.range;
+        self.heads[slot as usize] = Head { round: self.round, key, found };
         found
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, world: &World, slot: u32, key: DeltaKey) -> FoundDelta {
         let word = self.arena.words().len();
         let share = self.shares.len();
@@ -215,12 +226,10 @@ impl DeltaCache {
         if !full && !self.write_delta(world, slot, key, share) {
             self.undo(word, share);
             spacing = 0;
-            if key.spacing() == 0 || !self.write_delta(world, slot, key.with_spacing(spacing), share) {
-                self.undo(word, share);
-                full = true;
-            }
+            full = key.spacing() == 0 || !self.write_unpredicted(world, slot, key, share);
         }
         if full {
+            self.undo(word, share);
             self.write_full(world, slot, share);
         }
         let bits = (self.arena.bits() - word * 64) as u16;
@@ -236,7 +245,14 @@ impl DeltaCache {
         self.shares[share..].fill(0);
     }
 
+    /// Appends the delta without a prediction of motion. Returns false if the baseline is no longer known.
+    #[cold]
+    fn write_unpredicted(&mut self, world: &World, slot: u32, key: DeltaKey, share: usize) -> bool {
+        self.write_delta(world, slot, key.with_spacing(0), share)
+    }
+
     /// Appends the components that changed after the baseline. Returns false if a required state is no longer known.
+    #[inline(always)]
     fn write_delta(&mut self, world: &World, slot: u32, key: DeltaKey, share: usize) -> bool {
         let base = key.base();
         if world.changed_at(slot) <= base {
@@ -253,6 +269,13 @@ impl DeltaCache {
             self.shares[share + index] = (self.arena.bits() - before) as u16;
             return is_known;
         }
+        self.write_changed(world, slot, (base, ages), share)
+    }
+
+    /// Appends those of several components that changed after tick `base`.
+    #[inline(never)]
+    fn write_changed(&mut self, world: &World, slot: u32, (base, ages): (Tick, BasisAges), share: usize) -> bool {
+        let (shape, columns) = (world.shape(slot), world.columns());
         for index in bits_of(shape) {
             self.arena.write_bool(columns[index].changed_after(slot, base));
         }
@@ -268,6 +291,7 @@ impl DeltaCache {
         true
     }
 
+    #[inline(never)]
     fn write_full(&mut self, world: &World, slot: u32, share: usize) {
         let generation = world.entity_at(slot).map_or(0, |id| id.generation);
         let shape = world.shape(slot);

@@ -37,9 +37,11 @@ pub struct GatherBuffer {
     /// Order of the Exp-Golomb code for gaps.
     pub(crate) gap_order: u32,
     /// Estimated bits of everything that is due.
-    bits: usize,
+    pub(crate) bits: usize,
     /// True if anything due is a full entity.
     pub(crate) any_full: bool,
+    /// True if anything due is a block.
+    any_block: bool,
 }
 
 /// A word of 64 slots, some of which are due.
@@ -60,11 +62,19 @@ impl SlotWord {
     fn each(self, mut visit: impl FnMut(u32, u32)) {
         let mut bits = self.due;
         while bits != 0 {
-            let bit = bits & bits.wrapping_neg();
-            bits ^= bit;
-            visit(self.word * 64 + bit.trailing_zeros(), self.before + (self.seen & (bit - 1)).count_ones());
+            let slot = self.word * 64 + bits.trailing_zeros();
+            let below = remove_lowest(&mut bits);
+            visit(slot, self.before + (self.seen & below).count_ones());
         }
     }
+}
+
+/// Removes the lowest of the bits, and returns all bits below it. There must be one.
+#[inline(always)]
+pub(crate) fn remove_lowest(bits: &mut u64) -> u64 {
+    let below = *bits - 1;
+    *bits &= below;
+    below ^ *bits
 }
 
 /// An entity that is due, or a block of them. For a block, `found.range` is its number and `found.bits` is zero.
@@ -137,9 +147,15 @@ impl GatherBuffer {
         bits + packets * (packet::HEADER_BITS_MAX + packet::PREFIX_BITS_MAX as usize)
     }
 
+    /// Returns the maximum bits of everything due in one packet, unless blocks are due.
+    pub(crate) fn bits_max(&self) -> Option<usize> {
+        let beyond_typical = packet::PREFIX_BITS_MAX as usize - PREFIX_BITS_TYPICAL;
+        (!self.any_block).then(|| self.bits + self.due.len() * beyond_typical)
+    }
+
     /// Expands blocks into single entities, so that some can be left out.
     fn unfold(&mut self, deltas: &DeltaCache, visible: &SlotSet) {
-        if !self.due.iter().any(DueEntity::is_block) {
+        if !std::mem::take(&mut self.any_block) {
             return;
         }
         std::mem::swap(&mut self.due, &mut self.folded);
@@ -294,7 +310,7 @@ impl ClientView {
         }
         self.snapshots = self.snapshots.wrapping_add(1);
         gathered.due.clear();
-        (gathered.bits, gathered.any_full) = (0, false);
+        (gathered.bits, gathered.any_full, gathered.any_block) = (0, false, false);
     }
 
     /// Finds the visible slots that changed or wait, and the order of the code for their gaps. They no longer wait.
@@ -330,13 +346,14 @@ impl ClientView {
         mut find: impl FnMut(u32, DeltaKey) -> FoundDelta,
     ) {
         let (now, received) = (context.world.tick(), self.received);
-        let recent = (now.0 - received.0 <= RECENT_TICKS_MAX).then_some(received);
+        // No baseline has the highest tick.
+        let recent = if now.0 - received.0 <= RECENT_TICKS_MAX { received } else { Tick(u32::MAX) };
         let keys = self.entities.keys.as_slice();
         let (mut cost, mut any_full) = (0, false);
         for &(slot, at) in &gathered.slots[..gathered.slot_count] {
             let mut key = keys[at as usize];
             // If the entity was in the last packet, no lookup is needed.
-            if recent != Some(key.base()) {
+            if recent != key.base() {
                 key = source(key, context.world.last_changes(slot), now, received);
             }
             if key.base() != Tick::ZERO && !is_due(slot) {
@@ -404,6 +421,7 @@ impl ClientView {
             gathered.bits += block.cost;
             let found = FoundDelta { range: number, ..FoundDelta::default() };
             gathered.due.push(DueEntity { found, ..block.start });
+            gathered.any_block = true;
             if !self.waiting.is_empty() {
                 group.iter().for_each(|word| self.waiting.remove_word(word.word as usize, word.due));
             }
@@ -441,9 +459,6 @@ impl ClientView {
 
     /// Limits the due entities to the most urgent within the byte budget. The rest waits and gains urgency.
     pub(crate) fn choose(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
-        if gathered.bits <= context.settings.bytes_max * 8 {
-            return;
-        }
         gathered.urgency.clear();
         for (index, due) in gathered.due.iter().enumerate() {
             let urgency = self.entities.priority[due.at as usize] + self.urgency(context, due);

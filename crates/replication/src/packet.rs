@@ -117,7 +117,8 @@ pub fn gap_code(gap: u32, order: u32) -> (u64, u32) {
     let ones = (shifted | 1).ilog2() - order;
     let low_bits = ones + order;
     let low = shifted ^ 1 << low_bits;
-    (((1 << ones) - 1) | low << (ones + 1), ones + 1 + low_bits)
+    // The subtraction makes the ones and the zero out of zeros and a one.
+    (((low << 1 | 1) << ones) - 1, 2 * low_bits + 1 - order)
 }
 
 /// Reads the slot that lies a gap after `next`.

@@ -35,6 +35,18 @@ impl<'a> PacketWriter<'a> {
         self.position = 0;
     }
 
+    /// Returns a writer of the same packet. A loop that has it as a local variable has its position in a register.
+    #[inline]
+    pub fn reborrow(&mut self) -> PacketWriter<'_> {
+        PacketWriter { words: self.words, position: self.position }
+    }
+
+    /// Continues after the `bits` bits that a writer of [`PacketWriter::reborrow`] has written.
+    #[inline]
+    pub fn resume(&mut self, bits: usize) {
+        self.position = bits;
+    }
+
     /// Number of bits written.
     #[inline]
     pub fn bits(&self) -> usize {
@@ -75,12 +87,11 @@ impl<'a> PacketWriter<'a> {
     /// Writes the bits to `out` as bytes, lowest first. What `out` had before is replaced.
     pub fn copy_to(&self, out: &mut Vec<u8>) {
         // Not cleared before: bytes of the former packet need not be zeroed.
-        out.resize(self.position.div_ceil(8), 0);
-        let (whole, rest) = out.as_chunks_mut();
-        for (bytes, word) in whole.iter_mut().zip(self.words.iter()) {
+        out.resize(self.position.div_ceil(64) * 8, 0);
+        for (bytes, word) in out.as_chunks_mut().0.iter_mut().zip(self.words.iter()) {
             *bytes = word.to_le_bytes();
         }
-        rest.copy_from_slice(&self.words[whole.len() % WORDS].to_le_bytes()[..rest.len()]);
+        out.truncate(self.position.div_ceil(8));
     }
 }
 

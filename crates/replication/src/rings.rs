@@ -10,44 +10,51 @@ pub(crate) struct Rings<'a> {
     center: [f32; 2],
     /// Number of this snapshot for this client.
     snapshot: u32,
+    /// Squared distance within which everything is due in every snapshot.
+    always_squared: f32,
     /// A turn without any of these bits is a multiple of all intervals: such slots are due at any distance.
     turn_mask: u32,
 }
 
 impl<'a> Rings<'a> {
+    /// Returns the rings, unless everything is due in every snapshot.
     pub fn new(context: &'a SnapshotContext<'a>, center: Option<[f32; 2]>, snapshot: u32) -> Option<Self> {
         let settings = context.settings;
-        let throttled = settings.rings.iter().any(|ring| ring.interval > 1) || context.ring_stretch > 1;
-        if settings.rings.is_empty() || !throttled {
+        let mut turn_mask = 0;
+        for ring in &settings.rings {
+            let interval = ring.interval.max(1).saturating_mul(context.ring_stretch.max(1));
+            // The largest power of two is a multiple of the others. Other intervals have no such mask.
+            turn_mask |= if interval.is_power_of_two() { interval - 1 } else { u32::MAX };
+        }
+        if turn_mask == 0 {
             return None;
         }
-        let intervals = settings.rings.iter().map(|ring| ring.interval.max(1));
-        let common = intervals.fold(context.ring_stretch.max(1), |common, interval| {
-            let interval = interval.saturating_mul(context.ring_stretch.max(1));
-            if common.is_multiple_of(interval) { common } else { common.saturating_mul(interval) }
-        });
-        let turn_mask = if common.is_power_of_two() { common - 1 } else { u32::MAX };
-        Some(Rings { context, settings, center: center?, snapshot, turn_mask })
+        // The nearest ring is not stretched under overload: the player looks there.
+        let nearest = settings.rings.first().filter(|nearest| nearest.interval <= 1);
+        let always_squared = nearest.map_or(-1.0, |nearest| nearest.distance * nearest.distance);
+        Some(Rings { context, settings, center: center?, snapshot, always_squared, turn_mask })
     }
 
     /// Returns true if a slot is due. Slots take turns, so that the updates of a ring spread evenly over the snapshots.
     #[inline(always)]
     pub fn is_due(&self, slot: u32) -> bool {
         let turn = self.snapshot.wrapping_add(slot);
-        turn & self.turn_mask == 0 || self.is_turn(turn, slot)
-    }
-
-    /// Returns true if it is the turn of a slot at its distance.
-    #[inline(never)]
-    fn is_turn(&self, turn: u32, slot: u32) -> bool {
+        if turn & self.turn_mask == 0 {
+            return true;
+        }
         let Some([x, y]) = self.context.world.position_at(slot) else {
             return true;
         };
         let distance_squared = aether_space::distance_squared(self.center, x, y);
+        distance_squared <= self.always_squared || self.is_turn(turn, distance_squared)
+    }
+
+    /// Returns true if it is the turn of a slot at a distance.
+    #[inline(never)]
+    fn is_turn(&self, turn: u32, distance_squared: f32) -> bool {
         let rings = &self.settings.rings;
         let within = rings.iter().position(|ring| distance_squared <= ring.distance * ring.distance);
         let number = within.unwrap_or(rings.len() - 1);
-        // The nearest ring is not stretched under overload: the player looks there.
         let stretch = if number == 0 { 1 } else { self.context.ring_stretch };
         let interval = (rings[number].interval * stretch).max(1);
         interval == 1 || turn.is_multiple_of(interval)

@@ -101,6 +101,10 @@ impl ClientView {
 
     /// Handles an acknowledgement of state packets. Sequence numbers that were never sent are ignored.
     pub fn acknowledge(&mut self, ack: StateAck) {
+        if self.order == DeliveryOrder::Ordered {
+            // A packet counts as received when it is sent.
+            return;
+        }
         let ClientView { in_flight, entities, waiting, departed, received, .. } = self;
         in_flight.acknowledge(ack, |contents, fate| {
             if fate == PacketFate::Received {
@@ -117,11 +121,15 @@ impl ClientView {
         in_flight.expire(late, oldest, |contents, fate| apply_fate(entities, waiting, departed, (contents, fate)));
     }
 
+    #[inline]
     fn apply_changes(&mut self, tick: Tick) {
-        let ClientView { entities, waiting, departed, changes, .. } = self;
-        if changes.is_empty() {
-            return;
+        if !self.changes.is_empty() {
+            self.apply_some_changes(tick);
         }
+    }
+
+    fn apply_some_changes(&mut self, tick: Tick) {
+        let ClientView { entities, waiting, departed, changes, .. } = self;
         for &slot in &changes.left {
             waiting.remove(slot);
         }

@@ -1,6 +1,7 @@
 //! [`ViewEntities`]: the entities that a client sees, and the version of each that it has.
 
 use crate::deltas::DeltaKey;
+use crate::gather::remove_lowest;
 use crate::packet::SPACING_MAX;
 use aether_space::{InterestChanges, SlotSet};
 use aether_wire::Tick;
@@ -36,9 +37,7 @@ impl ViewEntities {
         let keys = &mut self.keys[before..][..seen.count_ones() as usize];
         let mut bits = slots & seen;
         while bits != 0 {
-            let bit = bits & bits.wrapping_neg();
-            bits ^= bit;
-            let at = (seen & (bit - 1)).count_ones() as usize;
+            let at = (seen & remove_lowest(&mut bits)).count_ones() as usize;
             let base = keys[at].base().0;
             // One comparison for a baseline that is neither zero nor later.
             if base.wrapping_sub(1) < tick.0.wrapping_sub(1) {
@@ -50,11 +49,21 @@ impl ViewEntities {
         }
     }
 
-    /// Advances a baseline.
+    /// Returns access to the baselines, to advance some of them to `tick`.
     #[inline]
-    pub fn advance(&mut self, at: usize, tick: Tick) {
-        let key = &mut self.keys[at];
-        *key = advanced(*key, tick);
+    pub fn advance_to(&mut self, tick: Tick) -> AdvancingKeys<'_> {
+        AdvancingKeys::new(&mut self.keys, tick)
+    }
+
+    /// Advances the baselines of some slots of a word to `tick`. The client sees all of them.
+    pub fn advance_word(&mut self, word: u32, slots: u64, tick: Tick) {
+        let mut keys = AdvancingKeys::new(&mut self.keys, tick);
+        each_index(&self.visible, word, slots, |at| keys.advance(at));
+    }
+
+    /// Removes the urgency of some slots of a word. The client sees all of them.
+    pub fn clear_priorities(&mut self, word: u32, slots: u64) {
+        each_index(&self.visible, word, slots, |at| self.priority[at] = 0.0);
     }
 
     /// Updates the arrays after the set has changed. `departed` receives the slots that the client may still have.
@@ -123,10 +132,42 @@ impl ViewEntities {
     }
 }
 
-/// Returns the key after the baseline has advanced to `tick`.
-#[inline]
-fn advanced(key: DeltaKey, tick: Tick) -> DeltaKey {
-    let base = key.base();
-    let spacing = tick.0 - base.0;
-    DeltaKey::new(tick, if base != Tick::ZERO && spacing <= SPACING_MAX { spacing as u8 } else { 0 })
+/// Calls `visit` with the index of each of some slots of a word. All of them must be visible.
+#[inline(always)]
+fn each_index(visible: &SlotSet, word: u32, slots: u64, mut visit: impl FnMut(usize)) {
+    let seen = visible.words()[word as usize];
+    let before = visible.count_below(word * 64);
+    if slots == seen {
+        return (before..before + seen.count_ones() as usize).for_each(visit);
+    }
+    let mut bits = slots;
+    while bits != 0 {
+        visit(before + (seen & remove_lowest(&mut bits)).count_ones() as usize);
+    }
+}
+
+/// Baselines that advance to a tick.
+pub struct AdvancingKeys<'a> {
+    keys: &'a mut [DeltaKey],
+    /// A key of that tick.
+    advanced: DeltaKey,
+    /// Oldest baseline from which motion is predicted. Zero, which is none, is before it.
+    oldest: u32,
+}
+
+impl<'a> AdvancingKeys<'a> {
+    #[inline]
+    fn new(keys: &'a mut [DeltaKey], tick: Tick) -> Self {
+        let oldest = tick.0.saturating_sub(SPACING_MAX).max(1);
+        AdvancingKeys { keys, advanced: DeltaKey::new(tick, 0), oldest }
+    }
+
+    /// Advances a baseline.
+    #[inline]
+    pub fn advance(&mut self, at: usize) {
+        let key = &mut self.keys[at];
+        let base = key.base().0;
+        let spacing = self.advanced.base().0 - base;
+        *key = self.advanced.with_spacing(if base >= self.oldest { spacing as u8 } else { 0 });
+    }
 }

@@ -11,7 +11,7 @@ use aether_engine::{EntryNumber, JoinRequest, Rejection, RestoreData};
 use aether_limits::NetworkShare;
 use aether_services::GrpcCode;
 use aether_services::room::{self, LEASE_HELD, OpenedRoom, ROOMS_STORED_MAX_REACHED, RoomChoice, RoomCreator};
-use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector};
+use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector, Tick};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,6 +26,10 @@ const UNLOAD_TIME_MAX: Duration = Duration::from_secs(8);
 const STORE_TIME_MAX: Duration = Duration::from_secs(5);
 /// Most codes that are tried for a new room. A few thousand of a billion are in use.
 const CODES_TRIED_MAX: u32 = 5;
+
+/// Ticks up to which a rebuilt room continues: a year at 60 per second. Beyond it the room starts over, long before the
+/// numbers end.
+const TICKS_CONTINUED_MAX: u32 = u32::MAX / 2;
 
 /// Settings of durable rooms.
 #[derive(Clone, Copy, Debug)]
@@ -108,10 +112,11 @@ impl RoomHost {
         // A client that finds the code in the store before the room runs waits for this lock.
         let _guard = self.opening.lock(id.clone()).await;
         let (lease, code) = self.store_new(&room_type, &id, &wanted, creator).await?;
-        let start = RoomStart { label: wanted.label.clone(), ..self.room_start(&room_type, &id) };
+        let start = self.room_start(&room_type, &id, wanted.is_recorded, 0);
+        let start = RoomStart { label: wanted.label.clone(), ..start };
         match self.start(&room_type, start).await {
             Ok(started) => {
-                let WantedRoom { label, is_private } = wanted;
+                let WantedRoom { label, is_private, .. } = wanted;
                 let names = RoomNames { id, code, wanted_label: label, is_private };
                 Ok(self.register_durable(room_type, names, started, (share, lease)))
             }
@@ -154,7 +159,7 @@ impl RoomHost {
     }
 
     async fn rebuild(&self, opened: OpenedRoom, share: NetworkShare) -> Result<RoomRef, Rejection> {
-        let OpenedRoom { lease, room, state, applied, last_player, members, journal } = opened;
+        let OpenedRoom { lease, room, tick, ran_ms_max, state, applied, last_player, members, journal } = opened;
         let room_type = self.types.find(&room.room_type).filter(|room_type| room_type.is_durable());
         let room_type = room_type.ok_or_else(|| {
             error!(room = room.id, room_type = room.room_type, "stored room has no durable room type");
@@ -163,13 +168,14 @@ impl RoomHost {
         let roles = self.requests.services().sessions.roles();
         let player = |member: room::MemberIdentity| {
             let permissions = member.role.max(roles.of(member.user)).permissions();
-            let request =
-                JoinRequest { user: member.user.to_string(), name: member.name, permissions, metadata: Vec::new() };
+            let room::MemberIdentity { name, metadata, .. } = member;
+            let request = JoinRequest { user: member.user.to_string(), name, permissions, metadata };
             (PlayerId(member.player), request)
         };
         let players: Vec<_> = members.into_iter().map(player).collect();
         info!(room = room.id, players = players.len(), entries = journal.len(), "room rebuilt");
         let restore = RestoreData {
+            tick: next_tick(tick, ran_ms_max, room_type.tick_hz()),
             state,
             applied: EntryNumber(applied),
             last_player: PlayerId(last_player),
@@ -177,7 +183,7 @@ impl RoomHost {
             journal: journal.into_iter().map(|(number, entry)| (EntryNumber(number), entry)).collect(),
         };
         let id = RoomId(room.id);
-        let start = self.room_start(&room_type, &id);
+        let start = self.room_start(&room_type, &id, false, restore.tick.0);
         let start = RoomStart { label: room.wanted_label.clone(), restore: Some(restore), ..start };
         let started = self.start(&room_type, start).await?;
         let names = RoomNames { id, code: room.code, wanted_label: room.wanted_label, is_private: room.is_private };
@@ -228,6 +234,20 @@ impl RoomHost {
     fn stored(&self) -> &room::Rooms {
         &self.requests.services().rooms
     }
+}
+
+/// Returns the tick from which a rebuilt room continues: not before any that a client has seen. A room that was not
+/// unloaded may have run after its last write.
+fn next_tick(tick: u32, ran_ms_max: i64, tick_hz: u32) -> Tick {
+    if tick > TICKS_CONTINUED_MAX {
+        return Tick::ZERO;
+    }
+    if ran_ms_max == 0 {
+        return Tick(tick);
+    }
+    // A second more than that, because the tick of a write is read before the write begins.
+    let ran_ticks = (ran_ms_max as u64 / 1_000 + 2).saturating_mul(tick_hz.into());
+    Tick(tick.saturating_add(u32::try_from(ran_ticks).unwrap_or(u32::MAX)))
 }
 
 /// Waits for a database operation, at most for [`STORE_TIME_MAX`].

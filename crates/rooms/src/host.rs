@@ -2,21 +2,21 @@
 
 use crate::code::new_code;
 use crate::directory::{RoomDirectory, RoomLocation, TypeLabel};
+use crate::drain::Drain;
 use crate::durable::DurableSettings;
 use crate::entry::{RoomEntry, RoomRef};
 use crate::keyed_locks::KeyedLocks;
 use crate::maintenance::ReportedTypes;
+use crate::recordings::{RecordingSettings, Recordings, RoomRecording};
 use crate::requests::RoomRequests;
 use crate::room_type::{RoomStart, RoomType, RoomTypes, StartedRoom};
 use crate::supervisor::RoomSupervisor;
 use crate::writer::WriteQueue;
-use aether_engine::recording::Recording;
-use aether_engine::{EncodePool, RecordingSink, Rejection, Scheduler};
+use aether_engine::{EncodePool, Rejection, Scheduler};
 use aether_limits::{NetworkShare, NetworkShares};
-use aether_services::private_file::PrivateFile;
+use aether_metrics::Registry;
 use aether_wire::{ErrorCode, RoomId, RoomSelector};
 use std::net::{IpAddr, Ipv6Addr};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -26,6 +26,9 @@ use uuid::Uuid;
 
 /// Network that rooms created by the server itself count against. No peer has this address.
 pub(crate) const SERVER_NETWORK: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+
+/// Longest wait for the files of recordings when the server stops.
+const RECORDINGS_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Host of all rooms of a node.
 pub struct RoomHost {
@@ -47,6 +50,8 @@ pub struct RoomHost {
     pub(crate) reported: Mutex<ReportedTypes>,
     /// Set before the first lease of a durable room. Leases are renewed even if the room type is removed.
     pub(crate) has_opened_durable: AtomicBool,
+    pub(crate) recordings: Arc<Recordings>,
+    pub(crate) drain: Drain,
     /// Set when the host stops creating rooms.
     is_closed: AtomicBool,
     pub(crate) this: Weak<RoomHost>,
@@ -66,8 +71,8 @@ pub struct RoomHostSettings {
     pub per_address_max: u32,
     /// Most stored rooms that one account may have created.
     pub stored_per_account_max: u32,
-    /// Folder for recordings; none if rooms are not recorded.
-    pub recordings: Option<PathBuf>,
+    /// Settings of recordings.
+    pub recordings: RecordingSettings,
     /// Settings of durable rooms.
     pub durable: DurableSettings,
     /// Threads that share the encoding of large rooms; none if each tick thread encodes alone.
@@ -104,16 +109,25 @@ pub(crate) struct WantedRoom {
     pub label: String,
     /// True if it is joined by id or code only.
     pub is_private: bool,
+    /// True if it is recorded from its first tick.
+    pub is_recorded: bool,
 }
 
 impl RoomHost {
     /// Creates a host without rooms.
     #[must_use]
-    pub fn new(scheduler: Scheduler, settings: RoomHostSettings, requests: RoomRequests) -> Arc<RoomHost> {
+    pub fn new(
+        scheduler: Scheduler,
+        settings: RoomHostSettings,
+        requests: RoomRequests,
+        registry: &Registry,
+    ) -> Arc<RoomHost> {
         Arc::new_cyclic(|this| RoomHost {
             types: RoomTypes::new(Arc::clone(requests.services())),
             directory: RoomDirectory::new(settings.node_name.clone()),
             scheduler: Arc::new(scheduler),
+            recordings: Arc::new(Recordings::new(settings.recordings.clone(), registry)),
+            drain: Drain::new(registry),
             settings,
             requests: Arc::new(requests),
             opening: KeyedLocks::default(),
@@ -141,7 +155,8 @@ impl RoomHost {
             (selector, &room_type)
             && (room_type.is_private() || matches!(selector, RoomSelector::NewPrivate { .. }))
         {
-            let wanted = WantedRoom { label: label.clone().unwrap_or_default(), is_private: true };
+            let label = label.clone().unwrap_or_default();
+            let wanted = WantedRoom { label, is_private: true, is_recorded: false };
             let room_type = Arc::clone(room_type);
             return self.run_detached(move |host| host.create_of_type(room_type, wanted, requester)).await;
         }
@@ -209,7 +224,8 @@ impl RoomHost {
         {
             return self.open_stored(id, requester.address).await;
         }
-        self.create_of_type(room_type, WantedRoom { label: wanted.label, is_private: false }, requester).await
+        let wanted = WantedRoom { label: wanted.label, ..WantedRoom::default() };
+        self.create_of_type(room_type, wanted, requester).await
     }
 
     async fn create_of_type(
@@ -224,9 +240,8 @@ impl RoomHost {
             return self.create_durable(room_type, wanted, requester.user, share).await;
         }
         let id = self.directory.new_id();
-        let started = self
-            .start(&room_type, RoomStart { label: wanted.label.clone(), ..self.room_start(&room_type, &id) })
-            .await?;
+        let start = self.room_start(&room_type, &id, wanted.is_recorded, 0);
+        let started = self.start(&room_type, RoomStart { label: wanted.label.clone(), ..start }).await?;
         if let Some(handle) = &started.handle {
             let supervisor = RoomSupervisor {
                 room: id.clone(),
@@ -236,7 +251,7 @@ impl RoomHost {
             };
             self.supervise(supervisor.run(None));
         }
-        let WantedRoom { label, is_private } = wanted;
+        let WantedRoom { label, is_private, .. } = wanted;
         let names = RoomNames { id, code: new_code(), wanted_label: label, is_private };
         Ok(self.register(room_type, names, started, (share, None)))
     }
@@ -256,6 +271,9 @@ impl RoomHost {
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(stopping());
         }
+        if self.drain.is_active() {
+            return Err(draining());
+        }
         let rooms_max = u32::try_from(self.settings.rooms_max).unwrap_or(u32::MAX);
         let per_address_max = if address == SERVER_NETWORK { u32::MAX } else { self.settings.per_address_max };
         self.creators.take(address, per_address_max, rooms_max).ok_or_else(|| {
@@ -266,12 +284,12 @@ impl RoomHost {
         })
     }
 
-    /// Returns the start values of a new room.
-    pub(crate) fn room_start(&self, room_type: &RoomType, id: &RoomId) -> RoomStart {
+    /// Returns the start values of a new room, or of one that continues after a tick.
+    pub(crate) fn room_start(&self, room_type: &RoomType, id: &RoomId, is_recorded: bool, tick: u32) -> RoomStart {
         RoomStart {
             seed: random_seed(),
             label: String::new(),
-            recording_sink: self.recording_sink(room_type.name(), id),
+            recording: self.begin_recording(room_type, id, is_recorded, tick),
             encode_pool: self.settings.encode_pool.clone(),
             checkpoint_interval: room_type.is_durable().then_some(self.settings.durable.checkpoint_interval),
             restore: None,
@@ -285,13 +303,18 @@ impl RoomHost {
             error!(room_type = room_type.name(), %error, "room could not be started");
             Rejection::new(ErrorCode::Internal, "the room could not be created; the server log has the reason")
         };
+        let recording = start.recording.clone();
         let _permit = room_type.builds.acquire().await.map_err(|error| failed(&error))?;
         let (building, scheduler) = (Arc::clone(room_type), Arc::clone(&self.scheduler));
-        match spawn_blocking(move || building.start(&scheduler, start)).await {
+        let started = match spawn_blocking(move || building.start(&scheduler, start)).await {
             Ok(started) => started.map_err(|error| failed(&error)),
             Err(error) if error.is_panic() => Err(failed(&"the game panicked")),
             Err(error) => Err(failed(&error)),
+        };
+        if let (Err(_), Some(recording)) = (&started, recording) {
+            self.recordings.discard(&recording);
         }
+        started
     }
 
     /// Adds a started room to the directory.
@@ -332,21 +355,41 @@ impl RoomHost {
     pub async fn finish(&self) {
         let supervisors = std::mem::take(&mut *self.supervisors.lock().unwrap_or_else(PoisonError::into_inner));
         supervisors.join_all().await;
+        let recordings = Arc::clone(&self.recordings);
+        let _ = spawn_blocking(move || recordings.finish(RECORDINGS_TIME_MAX)).await;
     }
 
-    /// Returns a sink that writes the recording of a room to its file.
-    fn recording_sink(&self, room_type: &str, id: &RoomId) -> Option<RecordingSink> {
-        let number = id.0.split('.').next().unwrap_or_default();
-        let path = self.settings.recordings.as_ref()?.join(format!("{room_type}-{number}.aether"));
-        Some(Box::new(move |recording: Recording| {
-            if recording.ticks() == 0 {
-                return;
+    /// Opens the file of a room that is recorded from its first tick. Without a file the room is not recorded.
+    fn begin_recording(
+        &self,
+        room_type: &RoomType,
+        id: &RoomId,
+        is_recorded: bool,
+        tick: u32,
+    ) -> Option<Arc<RoomRecording>> {
+        if !(is_recorded || self.recordings.settings.records_all) || room_type.tick_hz() == 0 {
+            return None;
+        }
+        match self.recordings.begin(room_type.name(), id, tick) {
+            Ok(recording) => Some(recording),
+            Err(error) => {
+                let folder = self.recordings.settings.folder.display();
+                error!(room = id.0, %folder, %error, "recording could not begin");
+                None
             }
-            match PrivateFile::write(&path, &recording.to_bytes()) {
-                Ok(()) => info!(path = %path.display(), ticks = recording.ticks(), "recording written"),
-                Err(error) => error!(path = %path.display(), %error, "recording could not be written"),
-            }
-        }))
+        }
+    }
+
+    /// Returns true while the host takes no new rooms and joins.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.drain.is_active()
+    }
+
+    /// Returns the number of the current drain, from 1; 0 if there is none.
+    #[must_use]
+    pub fn drain_number(&self) -> u32 {
+        self.drain.number()
     }
 
     /// Stops the creation of rooms.
@@ -403,6 +446,11 @@ fn selected(selector: &RoomSelector) -> &str {
         RoomSelector::Code(code) => code,
         RoomSelector::Type { name, .. } | RoomSelector::NewPrivate { name, .. } => name,
     }
+}
+
+/// Returns the rejection of new rooms and joins during a drain.
+pub(crate) fn draining() -> Rejection {
+    Rejection::new(ErrorCode::Unavailable, "the server is draining; connect to another one or try again later")
 }
 
 fn stopping() -> Rejection {

@@ -10,6 +10,7 @@
 
 mod code;
 mod directory;
+mod drain;
 mod durable;
 mod entry;
 mod host;
@@ -18,8 +19,10 @@ mod keyed_locks;
 mod lobby;
 mod maintenance;
 mod matches;
+mod operator;
 mod places;
 mod presence;
+mod recordings;
 mod requests;
 mod resume;
 mod room_type;
@@ -31,6 +34,7 @@ mod writer;
 pub use durable::DurableSettings;
 pub use host::{RoomHost, RoomHostSettings};
 pub use lobby::{LobbySettings, RoomLobby};
+pub use recordings::RecordingSettings;
 pub use requests::{RoomRequests, register_functions};
 pub use room_type::{GameFactory, RoomDefinition, RoomType, RoomTypes};
 pub use sessions::{LiveSessionSettings, LiveSessions, VerifiedSession};

@@ -2,7 +2,7 @@
 
 use crate::durable::within_time;
 use crate::entry::RoomRef;
-use crate::host::{RoomHost, RoomRequester};
+use crate::host::{RoomHost, RoomRequester, draining};
 use crate::places::PlacesTaken;
 use crate::presence::{ConnectingSession, Presence};
 use crate::resume::{ResumeLookup, ResumeRecord, ResumeRecords, hash};
@@ -10,7 +10,7 @@ use crate::sessions::{LiveSessions, VerifiedSession};
 use aether_engine::{JoinRequest, Rejection};
 use aether_limits::{KeyedShare, KeyedShares};
 use aether_metrics::{Counter, Registry};
-use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity};
+use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity, VerifiedAccount};
 use aether_services::Services;
 use aether_services::room::{self, ResumeTarget, Visit};
 use aether_services::session::tokens::{Role, Tokens, VerifiedToken};
@@ -148,6 +148,9 @@ impl RoomLobby {
 
     async fn join_room(&self, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
         let identity = self.identify(&attempt.hello, attempt.is_local)?;
+        if self.host.is_draining() {
+            return Err(draining());
+        }
         let connecting = self.host.requests.presence.connecting(identity.session);
         let selector = attempt.room.as_ref().or(attempt.hello.room.as_ref());
         let selector = selector
@@ -162,7 +165,7 @@ impl RoomLobby {
             user: identity.user.clone(),
             name: identity.name.clone(),
             permissions: self.role_of(identity.role, &identity.user).permissions(),
-            metadata: Vec::new(),
+            metadata: attempt.hello.metadata.clone(),
         };
         let place = room.places.take(attempt.address).map_err(|PlacesTaken| {
             let sentence = "your network has reached its limit of players in this room; join another one";
@@ -177,6 +180,7 @@ impl RoomLobby {
             name: identity.name,
             role: identity.role,
             issued_at: identity.issued_at,
+            metadata: attempt.hello.metadata.clone(),
         };
         let membership = self.membership(room, account, record, connecting);
         *lock(&membership.place) = place;
@@ -267,6 +271,7 @@ impl RoomLobby {
             name: identity.name,
             role: identity.role,
             issued_at: identity.issued_at,
+            metadata: identity.metadata,
         };
         Ok(match (validity, is_spent) {
             (SessionValidity::Ended, _) => ResumeLookup::Unknown,
@@ -351,10 +356,10 @@ impl RoomLobby {
         if self.sessions.add(VerifiedSession { session, user, issued_at, granted }) == SessionValidity::Ended {
             return Err(rejected("revoked"));
         }
-        // Names of accounts may be longer than names in the protocol.
-        identity.name.truncate(identity.name.floor_char_boundary(NAME_BYTES_MAX));
         // Names of earlier versions may have characters that deceive others.
-        identity.name = aether_names::cleaned(&identity.name);
+        let name = aether_names::cleaned(&identity.name);
+        // Names of accounts may be longer than names in the protocol.
+        identity.name = aether_names::shortened(&name, NAME_BYTES_MAX).into_owned();
         Ok(identity)
     }
 
@@ -461,6 +466,18 @@ impl Lobby for RoomLobby {
         }
     }
 
+    fn admit_account(&self, account: VerifiedAccount) -> Result<Box<dyn Any + Send>, Rejection> {
+        let VerifiedAccount { session, user, issued_at } = account;
+        let ended = || Rejection::new(ErrorCode::Unauthenticated, "the session has ended: sign in again");
+        let id = Uuid::try_parse(&user).map_err(|_| ended())?;
+        let share = self.account_share(&user)?;
+        let verified = VerifiedSession { session, user: id, issued_at, granted: Role::default() };
+        match self.sessions.add(verified) {
+            SessionValidity::Ended => Err(ended()),
+            SessionValidity::Valid => Ok(Box::new((share, self.host.requests.presence.socket(session)))),
+        }
+    }
+
     fn sessions(&self) -> &dyn SessionCheck {
         &*self.sessions
     }
@@ -475,6 +492,7 @@ fn member_identity(record: &ResumeRecord) -> Option<room::MemberIdentity> {
         name: record.name.clone(),
         role: record.role,
         issued_at: record.issued_at,
+        metadata: record.metadata.clone(),
     })
 }
 

@@ -36,7 +36,7 @@ impl CurrentType {
 impl RoomHost {
     /// Ends unused rooms and sets the gauges of each room type. Call it once a second.
     pub fn run_maintenance(&self) {
-        let now_ms = self.now_ms();
+        let (now_ms, is_draining) = (self.now_ms(), self.drain.is_active());
         let mut unused = Vec::new();
         let registered = self.types.all();
         let mut types: BTreeMap<String, CurrentType> =
@@ -50,7 +50,8 @@ impl RoomHost {
                 return;
             }
             let unused_ms = now_ms.saturating_sub(room.used_at_ms.load(Ordering::Relaxed));
-            if u128::from(unused_ms) > self.settings.empty_time_max.as_millis() {
+            // During a drain, other servers can open a durable room as soon as it is empty.
+            if is_draining || u128::from(unused_ms) > self.settings.empty_time_max.as_millis() {
                 room.is_ending.store(true, Ordering::Relaxed);
                 unused.push(Arc::clone(room));
             }

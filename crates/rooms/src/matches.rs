@@ -27,7 +27,7 @@ impl RoomHost {
 impl Matches for RoomHost {
     fn create_with<'a>(&'a self, new: &'a NewMatch) -> MatchesFuture<'a, MatchInfo> {
         Box::pin(async move {
-            let wanted = WantedRoom { label: new.label.clone(), is_private: new.private };
+            let wanted = WantedRoom { label: new.label.clone(), is_private: new.private, is_recorded: false };
             let created = RoomHost::create(self, &new.match_type, wanted, RoomRequester::server()).await;
             let room = created.map_err(to_service_error)?;
             Ok(info(&room))
@@ -78,7 +78,7 @@ fn info(room: &RoomEntry) -> MatchInfo {
 }
 
 /// Converts a rejection of a room.
-fn to_service_error(rejection: aether_engine::Rejection) -> ServiceError {
+pub(crate) fn to_service_error(rejection: aether_engine::Rejection) -> ServiceError {
     let code = match rejection.code {
         ErrorCode::BadValue => GrpcCode::InvalidArgument,
         ErrorCode::RoomNotFound => GrpcCode::NotFound,

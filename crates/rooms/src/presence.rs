@@ -41,6 +41,8 @@ struct SessionCounts {
     connecting: u32,
     connected: u32,
     away: u32,
+    /// Open connections without a room, such as services sockets.
+    sockets: u32,
 }
 
 /// Connection of a session that joins a room. The session is connecting until it is dropped, unless it is active.
@@ -55,10 +57,22 @@ impl Drop for ConnectingSession {
     }
 }
 
+/// Connection of a session without a room. The session is active until it is dropped.
+pub(crate) struct SocketPresence {
+    presence: Arc<Presence>,
+    session: SessionId,
+}
+
+impl Drop for SocketPresence {
+    fn drop(&mut self) {
+        self.presence.change(self.session, |counts| counts.sockets = counts.sockets.saturating_sub(1));
+    }
+}
+
 impl SessionCounts {
     fn state(self) -> SessionState {
         match self {
-            SessionCounts { connected: 1.., .. } => SessionState::Active,
+            SessionCounts { connected: 1.., .. } | SessionCounts { sockets: 1.., .. } => SessionState::Active,
             SessionCounts { connecting: 1.., .. } => SessionState::Connecting,
             SessionCounts { away: 1.., .. } => SessionState::Resuming,
             _ => SessionState::Authenticated,
@@ -77,6 +91,12 @@ impl Presence {
     pub fn connecting(self: &Arc<Self>, session: SessionId) -> ConnectingSession {
         self.change(session, |counts| counts.connecting += 1);
         ConnectingSession { presence: Arc::clone(self), session }
+    }
+
+    /// Notes that a session has a connection without a room. The session is active until the result is dropped.
+    pub fn socket(self: &Arc<Self>, session: SessionId) -> SocketPresence {
+        self.change(session, |counts| counts.sockets += 1);
+        SocketPresence { presence: Arc::clone(self), session }
     }
 
     /// Notes that a room has admitted a connection of a player.
@@ -133,7 +153,7 @@ impl Presence {
 
     /// Notes that the client of a session has sent something.
     pub fn heartbeat(&self, session: SessionId) {
-        if self.tables().sessions.get(&session).is_some_and(|counts| counts.connected > 0) {
+        if self.tables().sessions.get(&session).is_some_and(|counts| counts.connected > 0 || counts.sockets > 0) {
             self.services.sessions.note(Uuid::from_u128(session.0), SessionState::Active);
         }
     }
@@ -180,7 +200,7 @@ impl Presence {
         let counts = tables.sessions.entry(session).or_default();
         change(counts);
         let state = counts.state();
-        if let SessionCounts { connecting: 0, connected: 0, away: 0 } = counts {
+        if let SessionCounts { connecting: 0, connected: 0, away: 0, sockets: 0 } = counts {
             tables.sessions.remove(&session);
         }
         self.services.sessions.note(Uuid::from_u128(session.0), state);

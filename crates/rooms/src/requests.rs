@@ -11,6 +11,7 @@ use aether_services::api::{
 use aether_services::calls::{Functions, Serve};
 use aether_services::leaderboard::RecordQuery;
 use aether_services::operation::{ReadStorageObjects, WriteLeaderboardRecord, WriteStorageObjects};
+use aether_services::profile::operation::ListProfiles;
 use aether_services::storage::Permission;
 use aether_services::{CallContext, GrpcCode, ServiceError, Services};
 use aether_wire::RequestId;
@@ -94,6 +95,7 @@ impl RoomRequests {
         let outcome = match request {
             Request::Read { owner, collection, key } => self.read(&owner, collection, key).await,
             Request::Write { owner, collection, key, value } => self.write(&owner, (collection, key), &value).await,
+            Request::Profile { user, profile } => self.profile(&user, profile.as_deref()).await,
             Request::SubmitScore { board, user, score } => self.submit(&board, &user, score).await,
             Request::Call { name, payload } => return self.call(&name, payload).await,
         };
@@ -127,6 +129,17 @@ impl RoomRequests {
         let request = WriteStorageObjectsRequest { objects: vec![object] };
         self.operate::<WriteStorageObjects>(account(owner)?, request).await?;
         Ok(Answer::Done)
+    }
+
+    /// Reads a profile, or the active one instead of one that the account does not have. A guest has no account.
+    async fn profile(&self, user: &str, wanted: Option<&str>) -> Result<Answer, ServiceError> {
+        let list = match self.operate::<ListProfiles>(account(user)?, Default::default()).await {
+            Err(error) if error.code == GrpcCode::NotFound => return Ok(Answer::Value(None)),
+            list => list?,
+        };
+        let named = list.profiles.iter().find(|profile| Some(profile.id.as_str()) == wanted);
+        let profile = named.or_else(|| list.profiles.iter().find(|profile| profile.active));
+        Ok(Answer::Value(profile.and_then(|profile| serde_json::to_vec(profile).ok())))
     }
 
     async fn submit(&self, board: &str, user: &str, score: i64) -> Result<Answer, ServiceError> {

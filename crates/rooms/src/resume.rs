@@ -1,6 +1,6 @@
 //! Resume records: single-use tokens with which players resume after a lost connection. Each use issues a new token.
 
-use aether_wire::{PlayerId, RoomId, SessionId, Token};
+use aether_wire::{JoinMetadata, PlayerId, RoomId, SessionId, Token};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
@@ -26,6 +26,8 @@ pub(crate) struct ResumeRecord {
     pub role: aether_services::session::tokens::Role,
     /// Time at which the access token was issued, in seconds since 1970.
     pub issued_at: u64,
+    /// Metadata that the player joined with.
+    pub metadata: JoinMetadata,
 }
 
 /// Result of a token lookup.
@@ -144,6 +146,7 @@ mod tests {
             name: "Ann".into(),
             role: Role::Player,
             issued_at: 1,
+            metadata: JoinMetadata::default(),
         }
     }
 

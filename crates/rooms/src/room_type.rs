@@ -2,10 +2,13 @@
 
 use crate::hosted::{GameRoom, HostedRoom, RelayRoom};
 use crate::places::RoomPlaces;
+use crate::recordings::RoomRecording;
 use crate::telemetry::{DurableMetrics, RoomMetrics, RoomObserver};
+use aether_engine::bits::Schema;
 use aether_engine::recording::{Recording, Replay, ReplayError};
 use aether_engine::{
-    BuildError, EncodePool, Game, RecordingSink, Rejection, RestoreData, Room, RoomHandle, RoomSettings, Scheduler,
+    BuildError, EncodePool, EntityPage, EntityQuery, Game, Rejection, RestoreData, Room, RoomHandle, RoomSettings,
+    Scheduler,
 };
 use aether_metrics::Registry;
 use aether_net::relay::{Relay, RelaySettings};
@@ -47,7 +50,8 @@ pub enum RoomDefinition {
 pub(crate) struct RoomStart {
     pub seed: u64,
     pub label: String,
-    pub recording_sink: Option<RecordingSink>,
+    /// Recording from the first tick.
+    pub recording: Option<Arc<RoomRecording>>,
     /// Threads that share the encoding, if the room is large.
     pub encode_pool: Option<EncodePool>,
     /// Interval between two checkpoints of a durable room.
@@ -86,6 +90,18 @@ pub trait GameFactory: Send + Sync {
         recording: &Recording,
         to_tick: Option<Tick>,
     ) -> Result<Option<(Tick, u64)>, ReplayError>;
+
+    /// Returns the hash of the state before the first tick of a recording.
+    fn start_hash(&self, settings: &RoomSettings, recording: &Recording) -> Result<u64, ReplayError>;
+
+    /// Rebuilds a stored room, which does not run, and returns some of its entities.
+    #[doc(hidden)]
+    fn inspect(
+        &self,
+        settings: &RoomSettings,
+        restore: RestoreData,
+        query: EntityQuery,
+    ) -> Result<(EntityPage, Arc<Schema>), BuildError>;
 }
 
 /// Start parameters of a game room, with its observer.
@@ -104,8 +120,8 @@ impl<G: Game, F: Fn() -> G + Send + Sync> GameFactory for F {
         GameStart { start, observer }: GameStart,
     ) -> Result<GameRoom, BuildError> {
         let mut builder = Room::builder(self(), settings.clone()).seed(start.seed).label(start.label);
-        if let Some(sink) = start.recording_sink {
-            builder = builder.record(name).recording_sink(sink);
+        if let Some(recording) = start.recording {
+            builder = builder.stream_recording(name, Arc::clone(&recording.channel));
         }
         if let Some(pool) = start.encode_pool {
             builder = builder.pool(pool);
@@ -137,6 +153,20 @@ impl<G: Game, F: Fn() -> G + Send + Sync> GameFactory for F {
         }
         Ok(last)
     }
+
+    fn start_hash(&self, settings: &RoomSettings, recording: &Recording) -> Result<u64, ReplayError> {
+        Ok(Replay::new(self(), settings.clone(), recording)?.room().hash())
+    }
+
+    fn inspect(
+        &self,
+        settings: &RoomSettings,
+        restore: RestoreData,
+        query: EntityQuery,
+    ) -> Result<(EntityPage, Arc<Schema>), BuildError> {
+        let room = Room::builder(self(), settings.clone()).restore(restore).build()?;
+        Ok((room.inspect(query), Arc::clone(room.handle().schema())))
+    }
 }
 
 impl RoomDefinition {
@@ -150,6 +180,13 @@ impl RoomDefinition {
     pub fn game_settings(&self) -> Option<&RoomSettings> {
         match self {
             RoomDefinition::Game { settings, .. } => Some(settings),
+            RoomDefinition::Relay(_) => None,
+        }
+    }
+
+    fn as_game(&self) -> Option<(&RoomSettings, &dyn GameFactory)> {
+        match self {
+            RoomDefinition::Game { settings, factory } => Some((settings, &**factory)),
             RoomDefinition::Relay(_) => None,
         }
     }
@@ -271,6 +308,23 @@ impl RoomType {
     pub fn resume_grace(&self) -> Duration {
         let seconds = |settings: &RoomSettings| settings.resume_ticks as f32 * settings.seconds_per_tick();
         self.definition.game_settings().map_or(Duration::ZERO, |settings| Duration::from_secs_f32(seconds(settings)))
+    }
+
+    /// Rebuilds a stored room, which does not run, and returns some of its entities. It may take as long as the game's
+    /// `restore`.
+    pub(crate) fn inspect(
+        &self,
+        restore: RestoreData,
+        query: EntityQuery,
+    ) -> Option<Result<(EntityPage, Arc<Schema>), BuildError>> {
+        self.definition.as_game().map(|(settings, factory)| factory.inspect(settings, restore, query))
+    }
+
+    /// Returns true if a replay of a recording begins with a state of this hash.
+    pub(crate) fn begins_with(&self, header: &[u8], hash: u64) -> bool {
+        let Some((settings, factory)) = self.definition.as_game() else { return false };
+        let recording = Recording::from_bytes(header);
+        recording.is_ok_and(|recording| factory.start_hash(settings, &recording) == Ok(hash))
     }
 
     /// Starts a room. It may take as long as the game's `init`, so do not call it on an I/O thread.

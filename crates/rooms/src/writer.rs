@@ -9,6 +9,7 @@ use crate::telemetry::DurableMetrics;
 use aether_engine::{EntryNumber, RoomCheckpoint, RoomHandle};
 use aether_services::Services;
 use aether_services::room::{Batch, Checkpoint, LEASE_LOST, RoomLease, Rooms, StoredMember};
+use aether_wire::Tick;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -174,7 +175,7 @@ impl RoomWriter {
     }
 
     async fn write(&self, taken: TakenWrites, is_due: bool) -> Outcome {
-        let batch = Arc::new(taken.batch(is_due.then_some(self.settings.snapshots_max)));
+        let batch = Arc::new(taken.batch(self.handle.stats().tick, is_due.then_some(self.settings.snapshots_max)));
         let began = Instant::now();
         self.metrics.pending.add(batch.entries.len() as f64);
         let outcome = self.service().write_batch(&self.lease, Arc::clone(&batch)).await;
@@ -247,7 +248,7 @@ impl RoomWriter {
     async fn finish(&self, has_ended_for_good: bool) {
         let outcome = match has_ended_for_good {
             true => self.service().remove(&self.lease).await,
-            false => self.service().release(&self.lease).await,
+            false => self.service().release_at(&self.lease, self.handle.stats().tick.0).await,
         };
         if let Err(error) = outcome {
             warn!(room = self.lease.room, %error, "lease of an ended room was not released; it will expire");
@@ -296,15 +297,17 @@ impl TakenWrites {
             && departures.is_empty()
     }
 
-    fn batch(&self, snapshots: Option<u32>) -> Batch {
+    fn batch(&self, tick: Tick, snapshots: Option<u32>) -> Batch {
         let PendingWrites { entries, checkpoint, members, confirmed, departures, ended: _ } = &self.writes;
         Batch {
+            tick: tick.0,
             entries: entries.iter().map(|(number, entry)| (number.0, entry.clone())).collect(),
             voided: self.voided.clone(),
             members: members.values().map(|(member, _)| member.clone()).collect(),
             confirmed: confirmed.clone(),
             left: departures.clone(),
             checkpoint: checkpoint.as_ref().map(|checkpoint| Checkpoint {
+                tick: checkpoint.tick.0,
                 bytes: Arc::clone(&checkpoint.state),
                 applied: checkpoint.applied.0,
                 last_player: checkpoint.last_player.0,

@@ -168,6 +168,7 @@ impl ServerBackend {
         self.uptime.set(self.started.elapsed().as_secs_f64());
         self.memory.set(resident_bytes() as f64);
         self.open_sessions.set(self.sessions.open() as f64);
+        self.gateway.announce_drain(self.rooms.drain_number());
         let mut progress = self.tick_progress.lock().unwrap_or_else(PoisonError::into_inner);
         let TickProgress { ticks_seen, stuck } = &mut *progress;
         *stuck = self.rooms.find_stuck_room(ticks_seen, STUCK_AFTER);
@@ -238,6 +239,7 @@ impl PublicBackend for ServerBackend {
     fn readiness(&self) -> Result<(), String> {
         match self.draining.load(Ordering::Relaxed) {
             true => Err("the server is stopping".to_owned()),
+            false if self.rooms.is_draining() => Err("the server is draining".to_owned()),
             false => self.database.problem().map_or_else(|| self.liveness(), Err),
         }
     }

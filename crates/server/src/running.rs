@@ -3,13 +3,14 @@
 use crate::admin_key::AdminKey;
 use crate::backend::{ServerBackend, ServerBackendParts};
 use crate::clock::{UptimeClock, unix_seconds};
-use crate::config::Config;
+use crate::config::{Config, Http};
 use crate::data;
 use crate::keys::{KeyError, KeyRing};
 use crate::node;
 use crate::server::Server;
 use crate::tokens::Tokens;
-use aether_api::listener::{self, ListenerSettings};
+use aether_api::listener::{self, Http2Settings, ListenerSettings, TcpSettings};
+use aether_api::socket::SocketSettings;
 use aether_api::{AllowedOrigins, Pages, PublicApi, TrustedProxies};
 use aether_engine::{EncodePool, Scheduler};
 use aether_limits::RateLimit;
@@ -18,12 +19,12 @@ use aether_net::certificate::{CertificateError, Certificates};
 use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
 use aether_net::{ConnectionMetrics, ConnectionSettings, Gateway, PendingClient, WakeTask};
 use aether_rooms::{
-    DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RoomHost, RoomHostSettings, RoomLobby,
-    RoomRequests,
+    DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RecordingSettings, RoomHost, RoomHostSettings,
+    RoomLobby, RoomRequests,
 };
 use aether_services::Services;
 use aether_store::StoreError;
-use aether_wire::{Encodings, RoomSelector};
+use aether_wire::{CloseReason, Encodings, RoomSelector};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -156,7 +157,8 @@ impl RunningServer {
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         data::recover_rooms(&services, &node).await;
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
-        let rooms = RoomHost::new(scheduler(&config), host_settings(&config, node, recordings, &registry)?, requests);
+        let host = host_settings(&config, node, recordings, &registry)?;
+        let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = LobbySettings {
@@ -200,8 +202,13 @@ impl RunningServer {
             stopping: Arc::default(),
             remove_ended_thread: None,
         };
-        let program = (name, pages, Arc::new(server.encodings));
-        running.serve_http(&config, &lobby, program, http_listener, admin_listener)?;
+        running.serve_http(
+            &config,
+            &lobby,
+            (name, pages, Arc::new(server.encodings)),
+            http_listener,
+            admin_listener,
+        )?;
         if let Some(OpenWebTransport { server, certificates, .. }) = transport {
             running.serve_webtransport(server);
             running.reload_certificates(certificates);
@@ -226,7 +233,7 @@ impl RunningServer {
             None => None,
             Some((chain, key)) => {
                 let certificates = Certificates::from_files(chain, key).map_err(StartError::Certificate)?;
-                let tls = certificates.https_config().map_err(StartError::Certificate)?;
+                let tls = certificates.https_config(config.http.http2).map_err(StartError::Certificate)?;
                 self.reload_certificates(certificates);
                 Some(TlsAcceptor::from(tls))
             }
@@ -242,6 +249,7 @@ impl RunningServer {
             backend: Arc::clone(&self.backend) as _,
             gateway: Arc::clone(&self.gateway),
             client_api,
+            socket: socket_settings(config),
             proxies,
             origins: Arc::clone(&self.origins),
             encodings,
@@ -270,6 +278,9 @@ impl RunningServer {
             write_stall,
             stalled,
             tls,
+            header_bytes_max: config.http.header_bytes_max,
+            http2: http2_settings(&config.http),
+            tcp: tcp_settings(&config.http),
         };
         let admin_key = config.http.admin_key.as_ref().map(|key| key.expose());
         let admin_router =
@@ -381,6 +392,7 @@ impl RunningServer {
         self.rooms.close();
         self.gateway.announce_stop(grace);
         self.wait_for_no_connections(grace).await;
+        self.services.router.disconnect_all(CloseReason::Shutdown, "The server stops.");
         let rooms = Arc::clone(&self.rooms);
         // Ending rooms waits for their threads.
         let ended = tokio::task::spawn_blocking(move || rooms.stop());
@@ -513,9 +525,43 @@ fn connection_settings(config: &Config) -> ConnectionSettings {
         per_address_max: if config.is_public() { limit(connections.per_ip_max) } else { u32::MAX },
         handshake: seconds(connections.handshake_seconds),
         idle: seconds(connections.idle_seconds),
+        ping: connections.ping_seconds.map(seconds),
         message_bytes_max: connections.message_bytes_max,
         rate: RateLimit { per_second: connections.messages_per_second, burst: connections.messages_burst },
         write_stall: seconds(connections.write_stall_seconds),
+        read_buffer_bytes: connections.read_buffer_bytes,
+        write_buffer_bytes: connections.write_buffer_bytes,
+    }
+}
+
+fn http2_settings(http: &Http) -> Option<Http2Settings> {
+    http.http2.then(|| Http2Settings {
+        streams_max: http.http2_streams_max,
+        stream_window_bytes: http.http2_stream_window_bytes,
+        connection_window_bytes: http.http2_connection_window_bytes,
+        ping_interval: Duration::from_secs(http.http2_ping_seconds.into()),
+        ping_time_max: Duration::from_secs(http.http2_ping_timeout_seconds.into()),
+    })
+}
+
+fn tcp_settings(http: &Http) -> TcpSettings {
+    TcpSettings {
+        unsent_bytes_max: http.socket_unsent_bytes,
+        send_buffer_bytes: http.socket_send_bytes,
+        receive_buffer_bytes: http.socket_receive_bytes,
+    }
+}
+
+fn socket_settings(config: &Config) -> SocketSettings {
+    let socket = &config.socket;
+    // While too many requests run, nothing is read, so they must end before the idle timeout.
+    let seconds_max = config.http.request_seconds.min(config.connections.idle_seconds / 2).max(1);
+    SocketSettings {
+        node: config.node_name.to_string().into(),
+        message_bytes_max: socket.message_bytes_max,
+        requests_max: socket.requests_max,
+        request_time_max: Duration::from_secs(seconds_max.into()),
+        rate: RateLimit { per_second: socket.messages_per_second, burst: socket.messages_burst },
     }
 }
 
@@ -565,7 +611,12 @@ fn host_settings(
             None if config.is_public() => STORED_PER_ACCOUNT_MAX,
             None => u32::MAX,
         },
-        recordings,
+        recordings: RecordingSettings {
+            records_all: recordings.is_some(),
+            folder: recordings.unwrap_or_else(|| config.data_dir.join("recordings")),
+            running_max: config.rooms.recordings_max,
+            bytes_max: u64::from(config.rooms.recording_mib_max) << 20,
+        },
         durable: durable_settings(config),
         encode_pool: encode_pool(config, registry)?,
     })

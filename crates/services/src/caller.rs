@@ -48,6 +48,8 @@ pub struct CallContext {
     pub query: BTreeMap<String, Vec<String>>,
     /// Account that server code or a room acts for: the owner of objects and records. `None` for every other call.
     pub account: Option<Uuid>,
+    /// Socket session that the call came over. `None` for every other call.
+    pub socket: Option<Uuid>,
 }
 
 impl Caller {
@@ -80,7 +82,7 @@ impl CallContext {
     /// Creates the context of a call by server code.
     #[must_use]
     pub fn server() -> CallContext {
-        CallContext { caller: Caller::Server, address: None, query: BTreeMap::new(), account: None }
+        CallContext { caller: Caller::Server, address: None, query: BTreeMap::new(), account: None, socket: None }
     }
 
     /// Creates the context of a call by server code for an account.
@@ -92,6 +94,6 @@ impl CallContext {
     /// Creates the context of a call from an address.
     #[must_use]
     pub fn from_address(caller: Caller, address: IpAddr) -> CallContext {
-        CallContext { caller, address: Some(address), query: BTreeMap::new(), account: None }
+        CallContext { caller, address: Some(address), query: BTreeMap::new(), account: None, socket: None }
     }
 }

@@ -18,7 +18,7 @@ pub trait WallClock: Send + Sync + 'static {
 /// Returns a new UUIDv7. Ids of the same time are adjacent in tables and indexes, so a commit writes few pages. It
 /// cannot be guessed: 74 of its bits are random.
 #[must_use]
-pub(crate) fn new_id(now_ms: i64) -> Uuid {
+pub fn new_id(now_ms: i64) -> Uuid {
     id_within(NoContext, now_ms)
 }
 

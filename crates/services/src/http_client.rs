@@ -115,6 +115,11 @@ impl HttpClient {
         self.send(Method::GET, url, headers, Bytes::new()).await
     }
 
+    /// Sends a DELETE request.
+    pub async fn delete(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, HttpClientError> {
+        self.send(Method::DELETE, url, headers, Bytes::new()).await
+    }
+
     /// Sends a POST request.
     pub async fn post(
         &self,

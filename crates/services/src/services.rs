@@ -2,6 +2,7 @@
 
 use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
+use crate::admin::RoomOperator;
 use crate::audit::Audit;
 use crate::calls::{CallTable, Functions, MatchTypes};
 use crate::clock::WallClock;
@@ -15,6 +16,7 @@ use crate::multi_update::MultiUpdates;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
 use crate::room::Rooms;
+use crate::router::Router;
 use crate::session::tokens::Tokens;
 use crate::session::{self, Sessions};
 use crate::storage::{Quota, Storage};
@@ -104,6 +106,8 @@ pub struct Services {
     pub profiles: Profiles,
     /// Stored state of durable rooms, and the history of room visits.
     pub rooms: Rooms,
+    /// Sockets, presences and streams.
+    pub router: Arc<Router>,
     /// Reported events.
     pub events: Events,
     /// Delivers webhooks, if one is configured.
@@ -111,7 +115,7 @@ pub struct Services {
     /// Client for outgoing HTTP requests.
     pub http_client: HttpClient,
     /// Host of the rooms. Weak, because the host itself owns the services.
-    matches: OnceLock<Weak<dyn Matches>>,
+    matches: OnceLock<Weak<dyn RoomOperator>>,
     is_online: OnceLock<IsOnline>,
 }
 
@@ -152,6 +156,7 @@ impl Services {
             purchases,
             audit: Arc::new(Audit::new(store.clone(), Arc::clone(&clock), registry)),
             rooms: Rooms::new(store.clone(), Arc::clone(&clock)),
+            router: Arc::new(Router::new(registry)),
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
             hooks: extensions.hooks,
@@ -168,12 +173,17 @@ impl Services {
     }
 
     /// Sets the host of the matches. Later calls have no effect.
-    pub fn host_matches(&self, matches: Weak<dyn Matches>) {
+    pub fn host_matches(&self, matches: Weak<dyn RoomOperator>) {
         let _ = self.matches.set(matches);
     }
 
     /// Returns the host of the running matches.
     pub fn matches(&self) -> Result<Arc<dyn Matches>, ServiceError> {
+        Ok(self.room_operator()? as Arc<dyn Matches>)
+    }
+
+    /// Returns the operator's access to the rooms.
+    pub(crate) fn room_operator(&self) -> Result<Arc<dyn RoomOperator>, ServiceError> {
         self.matches.get().and_then(Weak::upgrade).ok_or(NOT_HOSTED)
     }
 

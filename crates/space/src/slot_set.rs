@@ -240,11 +240,15 @@ impl SlotSet {
 
     /// Makes [`rank`](Self::rank) fast after a batch of changes. Free if nothing changed.
     /// [`InterestManager`](crate::InterestManager) indexes the sets that it updates.
+    #[inline]
     pub fn index(&mut self) {
-        let known = self.before.len();
-        if known == self.words.len() {
-            return;
+        if self.before.len() != self.words.len() {
+            self.index_rest();
         }
+    }
+
+    fn index_rest(&mut self) {
+        let known = self.before.len();
         let mut before = match known.checked_sub(1) {
             Some(last) => self.before[last] + self.words[last].count_ones(),
             None => 0,
@@ -291,14 +295,19 @@ impl SlotSet {
         self.len = self.len.wrapping_add(gained);
     }
 
+    #[inline]
     pub(crate) fn reserve_words(&mut self, words: usize) {
-        let words = block_words(words);
         if words > self.words.len() {
-            self.words.resize(words, 0);
-            self.summary.resize(words.div_ceil(WORDS_PER_SUMMARY), 0);
-            // Memory for the ranks too, so that `index` does not allocate.
-            self.before.reserve(words - self.before.len());
+            self.grow(block_words(words));
         }
+    }
+
+    #[cold]
+    fn grow(&mut self, words: usize) {
+        self.words.resize(words, 0);
+        self.summary.resize(words.div_ceil(WORDS_PER_SUMMARY), 0);
+        // Memory for the ranks too, so that `index` does not allocate.
+        self.before.reserve(words - self.before.len());
     }
 
     fn set_word(&mut self, word: usize, bits: u64) {

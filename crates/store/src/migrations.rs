@@ -36,6 +36,8 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../migrations/0007_storage_totals_by_row.sql"),
     },
     Migration { version: 8, name: "audit", sql: include_str!("../migrations/0008_audit.sql") },
+    Migration { version: 9, name: "join_metadata", sql: include_str!("../migrations/0009_join_metadata.sql") },
+    Migration { version: 10, name: "room_ticks", sql: include_str!("../migrations/0010_room_ticks.sql") },
 ];
 
 /// Line at which the program continues a migration.

@@ -22,6 +22,7 @@ mod process;
 mod raw;
 pub mod seeing_player;
 mod server;
+mod services_socket;
 pub mod slow_start;
 pub mod workshop;
 
@@ -34,6 +35,7 @@ pub use player::{End, TestPlayer};
 pub use process::{Process, command};
 pub use raw::{RawSocket, masked};
 pub use server::{TestServer, unix_seconds, until};
+pub use services_socket::{ServicesSocket, SocketInput};
 
 use std::time::Duration;
 

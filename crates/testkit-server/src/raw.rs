@@ -74,6 +74,26 @@ impl RawSocket {
             timeout(DEADLINE, self.stream.write_all(bytes)).await.expect("the server reads or closes the connection");
     }
 
+    /// Reads frames until `seen` returns true for one.
+    ///
+    /// # Panics
+    /// Panics if there is no such frame in time or the connection ends first.
+    pub async fn read_until(&mut self, what: &str, mut seen: impl FnMut(&Incoming<'_>) -> bool) {
+        let mut bytes = std::mem::take(&mut self.early);
+        let mut is_seen = false;
+        loop {
+            let fed = self.decoder.feed(&mut bytes, &mut |incoming| is_seen |= seen(&incoming));
+            fed.expect("the server follows the protocol");
+            if is_seen {
+                return;
+            }
+            bytes.clear();
+            let read = timeout(DEADLINE, self.stream.read_buf(&mut bytes)).await;
+            let read = read.unwrap_or_else(|_| panic!("{what} did not arrive in time"));
+            assert!(read.unwrap_or(0) > 0, "the connection ended before {what}");
+        }
+    }
+
     /// Reads to the end of the connection. Returns the code of the close frame, if there was one.
     pub async fn close_code(&mut self) -> Option<u16> {
         let mut code = None;

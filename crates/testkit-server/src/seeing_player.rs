@@ -99,7 +99,31 @@ impl SeeingPlayer {
                 _ => None,
             })
             .await;
-        self.mirror.apply(&packet).expect("the packet is valid");
+        apply(&mut self.mirror, &packet);
+    }
+
+    /// Waits for a message for which `wanted` returns a value. State packets before it are applied and not skipped: with
+    /// ordered delivery, the room makes later packets from them.
+    pub async fn wait<T>(&mut self, what: &str, mut wanted: impl FnMut(ServerMessage) -> Option<T>) -> T {
+        let SeeingPlayer { player, mirror, .. } = self;
+        player
+            .wait(what, |message| match message {
+                ServerMessage::Snapshot(Snapshot::Packed(packet)) => {
+                    apply(mirror, &packet);
+                    None
+                }
+                message => wanted(message),
+            })
+            .await
+    }
+
+    /// Waits for the entity that the player possesses.
+    pub async fn possession(&mut self) -> EntityId {
+        self.wait("a possession", |message| match message {
+            ServerMessage::Possession(possession) => Some(possession.entity),
+            _ => None,
+        })
+        .await
     }
 
     /// Sends a game message and returns its answer.
@@ -110,7 +134,14 @@ impl SeeingPlayer {
         let body = GameBody::Packed { code, payload: writer.to_bytes() };
         let message = ClientMessage::Game(GameMessage { seq: CommandSeq(self.command), body });
         self.player.send(message).await;
-        self.player.answer(self.command).await.map_or(Ok(()), Err)
+        let seq = CommandSeq(self.command);
+        let error = self
+            .wait("an ack", |message| match message {
+                ServerMessage::Ack(ack) if ack.seq == seq => Some(ack.error),
+                _ => None,
+            })
+            .await;
+        error.map_or(Ok(()), Err)
     }
 
     /// Builds in Outpost.
@@ -137,4 +168,8 @@ impl SeeingPlayer {
     pub async fn position(&mut self, body: EntityId) -> [f32; 2] {
         self.until("its own body", |mirror| mirror.get::<Walker>(body).map(|walker| walker.position)).await
     }
+}
+
+fn apply(mirror: &mut Mirror, packet: &[u8]) {
+    mirror.apply(packet).expect("the packet is valid");
 }

@@ -78,7 +78,8 @@ impl<G: Game> Harness<G> {
     /// Joins a client with a name at the next tick. It has the playground permission.
     pub fn join(&mut self, name: &str, order: DeliveryOrder, conditions: Conditions) -> ClientNumber {
         let permissions = Permissions { playground: true, ..Permissions::default() };
-        let request = JoinRequest { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
+        let request =
+            JoinRequest { user: name.to_owned(), name: name.to_owned(), permissions, ..JoinRequest::default() };
         self.join_as(request, order, conditions)
     }
 

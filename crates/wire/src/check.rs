@@ -10,9 +10,11 @@ use crate::ids::ClientTime;
 use crate::input::Inputs;
 use crate::limits::{
     CLIENT_TIME_US_MAX, CONNECTION_ID_MAX, FRAGMENT_BYTES_MAX, FRAGMENTS_PER_MESSAGE_MAX, GAME_PAYLOAD_BYTES_MAX,
-    INPUTS_PER_MESSAGE_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, NUMBER_SIZE_MAX, ROOM_CODE_BYTES_MAX, ROOM_ID_BYTES_MAX,
+    INPUTS_PER_MESSAGE_MAX, LABEL_BYTES_MAX, METADATA_BYTES_MAX, METADATA_ENTRIES_MAX, METADATA_KEY_BYTES_MAX,
+    METADATA_VALUE_BYTES_MAX, NAME_BYTES_MAX, NUMBER_SIZE_MAX, ROOM_CODE_BYTES_MAX, ROOM_ID_BYTES_MAX,
     SCHEMA_BYTES_MAX, STATE_PACKET_BYTES_MAX, TEXT_BYTES_MAX, TOKEN_BYTES_MAX, VERSION_BYTES_MAX,
 };
+use crate::metadata::JoinMetadata;
 use crate::server::{ServerMessage, Welcome};
 use crate::snapshot::{JsonSnapshot, Snapshot};
 use crate::{Token, Vector2};
@@ -24,7 +26,7 @@ pub(crate) const RESERVED_FEATURES: [&str; 4] = ["movement", "playground", "syst
 
 pub(crate) fn client_message(message: &ClientMessage) -> Check {
     match message {
-        ClientMessage::Hello(hello) => check_hello(hello),
+        ClientMessage::Hello(message) => hello(message),
         ClientMessage::Inputs(inputs) => check_inputs(inputs),
         ClientMessage::Ping(ping) => time(ping.client_time),
         ClientMessage::Game(game) => {
@@ -84,9 +86,10 @@ pub(crate) fn server_message(message: &ServerMessage) -> Check {
     }
 }
 
-fn check_hello(hello: &Hello) -> Check {
+pub(crate) fn hello(hello: &Hello) -> Check {
     token("token", hello.token.as_ref())?;
     token("resume_token", hello.resume_token.as_ref())?;
+    check_metadata(&hello.metadata)?;
     match &hello.room {
         None => Ok(()),
         Some(RoomSelector::Id(id)) => text("room id", &id.0, ROOM_ID_BYTES_MAX),
@@ -96,6 +99,26 @@ fn check_hello(hello: &Hello) -> Check {
             text("room label", label.as_deref().unwrap_or_default(), LABEL_BYTES_MAX)
         }
     }
+}
+
+fn check_metadata(metadata: &JoinMetadata) -> Check {
+    if metadata.len() > METADATA_ENTRIES_MAX {
+        return Err(DecodeError::TooMany { field: "metadata", limit: METADATA_ENTRIES_MAX });
+    }
+    if metadata.has_repeated_key() {
+        return Err(DecodeError::Repeated { field: "metadata" });
+    }
+    let mut bytes = 0;
+    for (key, value) in metadata.iter() {
+        nonempty("metadata key", key)?;
+        text("metadata key", key, METADATA_KEY_BYTES_MAX)?;
+        text("metadata value", value, METADATA_VALUE_BYTES_MAX)?;
+        bytes += key.len() + value.len();
+    }
+    if bytes > METADATA_BYTES_MAX {
+        return Err(DecodeError::FieldTooLong { field: "metadata", limit: METADATA_BYTES_MAX });
+    }
+    Ok(())
 }
 
 fn check_inputs(inputs: &Inputs) -> Check {

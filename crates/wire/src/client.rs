@@ -4,10 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::Vector2;
 use crate::ack::StateAck;
+use crate::check;
+use crate::error::DecodeError;
 use crate::fragment::Fragment;
 use crate::game::GameMessage;
 use crate::ids::{ClientTime, CommandSeq, EntityId, InputSeq, RoomId, SchemaHash, Tick};
 use crate::input::Inputs;
+use crate::metadata::JoinMetadata;
 use crate::token::Token;
 
 /// Every message from a client to the server.
@@ -104,6 +107,19 @@ pub struct Hello {
     /// Schema that the client already has.
     #[serde(default, rename = "schema", skip_serializing_if = "Option::is_none")]
     pub schema_hash: Option<SchemaHash>,
+    /// Texts for the game, which reads them at the join. A resumed player keeps those of its join.
+    #[serde(default, skip_serializing_if = "JoinMetadata::is_empty")]
+    pub metadata: JoinMetadata,
+}
+
+impl Hello {
+    /// Checks it as a server does.
+    ///
+    /// # Errors
+    /// If a server would reject it, as for metadata that is too long.
+    pub fn check(&self) -> Result<(), DecodeError> {
+        check::hello(self)
+    }
 }
 
 /// Selects a room.

@@ -47,6 +47,11 @@ pub enum DecodeError {
         /// Limit of its elements.
         limit: usize,
     },
+    /// A key occurs twice.
+    Repeated {
+        /// The field with the keys.
+        field: &'static str,
+    },
     /// A number is not finite or too large.
     BadNumber {
         /// The field.
@@ -61,7 +66,7 @@ pub enum DecodeError {
 
 impl DecodeError {
     /// All labels, so that counters can be created once.
-    pub const LABELS: [&'static str; 10] = [
+    pub const LABELS: [&'static str; 11] = [
         "too_long",
         "malformed",
         "too_deep",
@@ -70,6 +75,7 @@ impl DecodeError {
         "missing",
         "field_too_long",
         "too_many",
+        "repeated",
         "bad_number",
         "bad_value",
     ];
@@ -86,6 +92,7 @@ impl DecodeError {
             DecodeError::Missing { .. } => "missing",
             DecodeError::FieldTooLong { .. } => "field_too_long",
             DecodeError::TooMany { .. } => "too_many",
+            DecodeError::Repeated { .. } => "repeated",
             DecodeError::BadNumber { .. } => "bad_number",
             DecodeError::BadValue { .. } => "bad_value",
         }
@@ -113,6 +120,7 @@ impl fmt::Display for DecodeError {
             DecodeError::TooMany { field, limit } => {
                 write!(f, "The list `{field}` has more than {limit} elements.")
             }
+            DecodeError::Repeated { field } => write!(f, "A key of `{field}` occurs twice."),
             DecodeError::BadNumber { field } => {
                 write!(f, "The number `{field}` is not finite or too large.")
             }

@@ -32,6 +32,7 @@ mod ids;
 mod input;
 mod json;
 pub mod limits;
+mod metadata;
 mod permissions;
 mod protobuf;
 mod server;
@@ -56,6 +57,7 @@ pub use ids::{
     SchemaHash, SessionId, Tick, ViewTick,
 };
 pub use input::{InputBytes, InputPayload, InputPayloads, Inputs};
+pub use metadata::JoinMetadata;
 pub use permissions::Permissions;
 pub use protobuf::encode_state_packet;
 pub use server::{

@@ -41,8 +41,8 @@ pub const INPUTS_PER_MESSAGE_MAX: usize = 12;
 /// fragmented.
 pub const CLIENT_FRAME_BYTES_DEFAULT: usize = 512;
 
-/// Bytes of the first frame of a client, which contains an access token and a resume token.
-pub const HELLO_BYTES_MAX: usize = 8_192;
+/// Bytes of the first frame of a client, which contains an access token, a resume token and join metadata.
+pub const HELLO_BYTES_MAX: usize = 10_240;
 
 /// Bytes of a reliable message after reassembly, in either direction. A schema or a list of entities fits; use HTTP for
 /// larger content.
@@ -100,6 +100,23 @@ pub const CLIENT_TIME_US_MAX: u64 = 1 << 51;
 /// Largest connection id. It is exact as a JSON number.
 pub const CONNECTION_ID_MAX: u64 = (1 << 53) - 1;
 
+// Join metadata.
+
+/// Entries of join metadata. A game needs a few: a profile, a team, a secret word.
+pub const METADATA_ENTRIES_MAX: usize = 16;
+
+/// Bytes of a key of join metadata.
+pub const METADATA_KEY_BYTES_MAX: usize = 64;
+
+/// Bytes of a text of join metadata.
+pub const METADATA_VALUE_BYTES_MAX: usize = 512;
+
+/// Bytes of all keys and texts of join metadata. Rooms store them for each player; larger content belongs in storage.
+pub const METADATA_BYTES_MAX: usize = 1_024;
+
+/// Bytes that the encodings add to an entry of join metadata: tags and lengths, or quotes, a colon and a comma.
+const METADATA_ENTRY_FRAME_BYTES: usize = 9;
+
 // JSON.
 
 /// Depth of JSON. The envelope, its payload, a list and an object in it need four. The parser's bound of 128 would
@@ -153,8 +170,11 @@ const _: () = assert!(STATE_PACKET_BYTES_MAX + STATE_FRAME_BYTES <= DATAGRAM_BYT
 const _: () = assert!(FRAGMENT_BYTES_MAX + FRAGMENT_FRAME_BYTES_MAX <= STATE_PACKET_BYTES_MAX);
 const _: () = assert!(INPUTS_PER_MESSAGE_MAX * (INPUT_BYTES_MAX + 1) + 64 <= CLIENT_FRAME_BYTES_DEFAULT);
 const _: () = assert!(INPUT_BYTES_MAX <= u8::MAX as usize);
-const _: () =
-    assert!(2 * TOKEN_BYTES_MAX + ROOM_ID_BYTES_MAX + LABEL_BYTES_MAX + NAME_BYTES_MAX + 512 <= HELLO_BYTES_MAX);
+// In JSON, a quote or a line break takes twice its bytes.
+const HELLO_METADATA_BYTES: usize = 2 * METADATA_BYTES_MAX + METADATA_ENTRIES_MAX * METADATA_ENTRY_FRAME_BYTES;
+const HELLO_ROOM_BYTES: usize = ROOM_ID_BYTES_MAX + LABEL_BYTES_MAX + NAME_BYTES_MAX;
+const _: () = assert!(2 * TOKEN_BYTES_MAX + HELLO_ROOM_BYTES + HELLO_METADATA_BYTES + 512 <= HELLO_BYTES_MAX);
+const _: () = assert!(METADATA_KEY_BYTES_MAX + METADATA_VALUE_BYTES_MAX <= METADATA_BYTES_MAX);
 const _: () = assert!(HELLO_BYTES_MAX <= RELIABLE_MESSAGE_BYTES_MAX);
 const _: () = assert!(base64_bytes(CLIENT_FRAGMENT_BYTES) + FRAGMENT_ENVELOPE_BYTES_MAX <= CLIENT_FRAME_BYTES_DEFAULT);
 const _: () = assert!(CLIENT_FRAGMENT_BYTES <= FRAGMENT_BYTES_MAX);

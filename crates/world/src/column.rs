@@ -4,7 +4,7 @@ use crate::packing::{DescribedPacking, RowPacking, TypedPacking};
 use crate::positions::Positions;
 use crate::versions::VersionRing;
 use aether_bits::runtime::{RecordMut, RecordType};
-use aether_bits::{BasisAges, BitWriter, DeltaBasis, RecordSchema};
+use aether_bits::{BasisAges, BitReader, BitWriter, DeltaBasis, ReadError, RecordSchema};
 use aether_space::SlotSet;
 use aether_wire::Tick;
 use std::any::Any;
@@ -50,6 +50,9 @@ pub trait AnyColumn: Any + Send + Sync {
 
     /// Appends the whole value.
     fn write_full(&self, slot: u32, writer: &mut BitWriter);
+
+    /// Reads a whole value into a slot. Fields that are not replicated have their initial values.
+    fn read_full(&mut self, slot: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError>;
 
     /// Appends the difference from the value at tick `base` and, unless `ages.spacing` is zero, the value that many
     /// ticks earlier. Returns false if either is no longer stored.
@@ -201,6 +204,12 @@ impl<P: RowPacking> AnyColumn for ComponentRows<P> {
 
     fn write_full(&self, slot: u32, writer: &mut BitWriter) {
         self.packing.write_full(&self.values[slot as usize], writer);
+    }
+
+    fn read_full(&mut self, slot: u32, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+        let value = self.packing.read_full(reader)?;
+        self.insert(slot, value);
+        Ok(())
     }
 
     fn write_delta(&self, slot: u32, base: Tick, ages: BasisAges, writer: &mut BitWriter) -> bool {

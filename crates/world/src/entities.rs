@@ -74,6 +74,28 @@ impl Entities {
         self.alive.contains(slot).then_some(EntityId { slot, generation })
     }
 
+    /// Number of slots, used or free.
+    pub fn slots(&self) -> u32 {
+        self.generations.len() as u32
+    }
+
+    /// Generation of the entity of a slot, or of its next one.
+    pub fn generation(&self, slot: u32) -> u16 {
+        self.generations[slot as usize]
+    }
+
+    /// Adds a slot of a captured world. A free one can be used at once.
+    pub fn restore_slot(&mut self, generation: u16, is_used: bool, tick: Tick) {
+        let Some(slot) = self.add_slot() else { return };
+        self.generations[slot as usize] = generation;
+        self.shaped_at[slot as usize] = tick;
+        if is_used {
+            self.alive.insert(slot);
+        } else {
+            self.free.insert(slot);
+        }
+    }
+
     /// Makes the slots freed in the last tick available.
     pub fn advance(&mut self) {
         for slot in self.freed.drain(..) {

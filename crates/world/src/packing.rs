@@ -1,7 +1,7 @@
 //! Packing of the rows of a column: by a Rust type, or by a type that was declared at run time.
 
 use aether_bits::runtime::{Record, RecordType};
-use aether_bits::{BitWriter, Component, DeltaBasis, RecordSchema};
+use aether_bits::{BitReader, BitWriter, Component, DeltaBasis, ReadError, RecordSchema};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -38,6 +38,9 @@ pub trait RowPacking: Send + Sync + 'static {
 
     /// Appends the whole row.
     fn write_full(&self, row: &Self::Row, writer: &mut BitWriter);
+
+    /// Reads a whole row.
+    fn read_full(&self, reader: &mut BitReader<'_>) -> Result<Self::Row, ReadError>;
 
     /// Appends the difference from the basis.
     fn write_delta(&self, basis: DeltaBasis<'_, Self::Row>, row: &Self::Row, writer: &mut BitWriter);
@@ -100,6 +103,10 @@ impl<C: Component> RowPacking for TypedPacking<C> {
         row.write_full(writer);
     }
 
+    fn read_full(&self, reader: &mut BitReader<'_>) -> Result<C, ReadError> {
+        C::read_full(reader)
+    }
+
     #[inline]
     fn write_delta(&self, basis: DeltaBasis<'_, C>, row: &C, writer: &mut BitWriter) {
         row.write_delta(basis, writer);
@@ -149,6 +156,10 @@ impl RowPacking for DescribedPacking {
 
     fn write_full(&self, row: &Record, writer: &mut BitWriter) {
         self.0.write_full(row, writer);
+    }
+
+    fn read_full(&self, reader: &mut BitReader<'_>) -> Result<Record, ReadError> {
+        self.0.read_full(reader)
     }
 
     fn write_delta(&self, basis: DeltaBasis<'_, Record>, row: &Record, writer: &mut BitWriter) {

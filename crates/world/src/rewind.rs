@@ -2,6 +2,9 @@
 
 use crate::positions::Positions;
 use crate::query::LazyIndex;
+use crate::world::{read_float, write_float};
+use aether_bits::{BitReader, BitWriter, ReadError};
+use aether_wire::limits::SLOTS_MAX;
 use aether_wire::{EntityId, Tick};
 
 /// Positions of all entities in the last ticks.
@@ -98,6 +101,61 @@ impl Rewind {
         let after = (tick != newest).then(|| &self.ticks[tick.next().0 as usize % self.ticks.len()]);
         let fraction = if (0.0..=1.0).contains(&fraction) { fraction } else { 0.0 };
         Some((PastPositions { before, after, fraction }, &before.index))
+    }
+
+    /// Appends the whole history.
+    pub(crate) fn capture(&self, writer: &mut BitWriter) {
+        writer.write_bool(self.range.is_some());
+        let Some((oldest, newest)) = self.range else { return };
+        writer.write(oldest.0.into(), 32);
+        writer.write(newest.0.into(), 32);
+        for tick in oldest.0..=newest.0 {
+            let recorded = &self.ticks[tick as usize % self.ticks.len()];
+            writer.write(recorded.positions.iter().flatten().count() as u64, 32);
+            for (slot, entry) in recorded.positions.iter().enumerate() {
+                let Some((generation, [x, y])) = *entry else { continue };
+                writer.write(slot as u64, 32);
+                writer.write(generation.into(), 16);
+                write_float(x, writer);
+                write_float(y, writer);
+            }
+            writer.write(recorded.third.len() as u64, 32);
+            recorded.third.iter().for_each(|third| write_float(*third, writer));
+        }
+    }
+
+    /// Reads a history from [`Rewind::capture`]. It must not be longer than this one.
+    pub(crate) fn restore(&mut self, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
+        if !reader.read_bool()? {
+            return Ok(());
+        }
+        let (oldest, newest) = (Tick(reader.read(32)? as u32), Tick(reader.read(32)? as u32));
+        if newest < oldest || (newest.0 - oldest.0) as usize >= self.ticks.len() {
+            return Err(ReadError::OutOfRange);
+        }
+        for tick in oldest.0..=newest.0 {
+            let length = self.ticks.len();
+            let recorded = &mut self.ticks[tick as usize % length];
+            recorded.tick = Tick(tick);
+            recorded.count = reader.read(32)? as usize;
+            for _ in 0..recorded.count {
+                let (slot, generation) = (reader.read(32)? as usize, reader.read(16)? as u16);
+                if slot >= SLOTS_MAX as usize {
+                    return Err(ReadError::OutOfRange);
+                }
+                if slot >= recorded.positions.len() {
+                    recorded.positions.resize(slot + 1, None);
+                }
+                recorded.positions[slot] = Some((generation, [read_float(reader)?, read_float(reader)?]));
+            }
+            let thirds = reader.read(32)? as usize;
+            if thirds > SLOTS_MAX as usize {
+                return Err(ReadError::TooLong);
+            }
+            recorded.third = (0..thirds).map(|_| read_float(reader)).collect::<Result<_, _>>()?;
+        }
+        self.range = Some((oldest, newest));
+        Ok(())
     }
 
     fn position_in(&self, id: EntityId, tick: Tick) -> Option<[f32; 2]> {

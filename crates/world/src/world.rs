@@ -1,10 +1,12 @@
 //! World of one room.
 
 mod builder;
+mod capture;
 mod queries;
 mod records;
 
 pub use builder::WorldBuilder;
+pub(crate) use capture::{read_float, write_float};
 
 use crate::Rewind;
 use crate::changes::LastChanges;
@@ -296,6 +298,12 @@ impl World {
 
 /// Methods for the engine and for replication.
 impl World {
+    /// Sets the tick of a world without entities, so that ticks continue from those of an earlier one.
+    pub fn start_at(&mut self, tick: Tick) {
+        debug_assert!(self.is_empty(), "entities know the ticks of their changes");
+        self.tick = tick;
+    }
+
     /// Begins the next tick. Later writes belong to it.
     pub fn advance(&mut self) {
         self.tick = self.tick.next();

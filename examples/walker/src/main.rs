@@ -33,7 +33,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
     let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
     let core =
-        Client::new(OutpostClient::default(), ClientSettings::default(), JoinOptions { token: None, room: Some(room) });
+        Client::new(OutpostClient::default(), ClientSettings::default(), JoinOptions { room: Some(room), ..JoinOptions::default() });
     let settings = NativeClientSettings { tokens: TokenSource::guest(), ..NativeClientSettings::default() };
     let mut client = NativeClient::new(core, Connector::new(&address.parse()?), settings)?;
 

@@ -60,6 +60,7 @@ export type {
   CoreStatistics,
   Entity,
   Fields,
+  JoinMetadata,
   Manifest,
   RoomChoice,
   RoomEvent,

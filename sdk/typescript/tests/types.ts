@@ -32,6 +32,9 @@ export async function promises(client: Client): Promise<void> {
     step: (state, input, seconds) => void (state.position[0] += input.thrust ? seconds : 0),
   };
   await client.join<{ thrust: boolean }>("sandbox", { rules, core: "wasm" });
+  await client.join("outpost", { metadata: { profile: "mage" } });
+  // @ts-expect-error Join metadata are texts.
+  await client.join("outpost", { metadata: { level: 3 } });
   // @ts-expect-error There is no such core.
   await client.join("sandbox", { core: "xml" });
   room.settings = { prediction: false };

@@ -24,7 +24,7 @@ export interface Body {
   readonly is_protected: boolean;
 }
 
-/** Channel "structures". */
+/** Channel "build". */
 export interface Structure {
   /** Center of its cell. */
   readonly position: Readonly<Pair>;

@@ -7,10 +7,12 @@ import { Notices } from "../shared/notices.ts";
 import { RoomConnection } from "../shared/connection.ts";
 import { Status } from "../shared/status.ts";
 import type { Controls as Input } from "./channels.ts";
+import { CharacterDialog } from "./character_dialog.ts";
 import { Controls } from "./controls.ts";
 import { Game } from "./game.ts";
 import { Hud } from "./hud.ts";
 import { NetworkPanel } from "./network.ts";
+import { Roster } from "./roster.ts";
 import { type Rulebook, Walking, loadRules } from "./rules.ts";
 import { stateOf } from "./state.ts";
 import { TOOLS, Tools } from "./tools.ts";
@@ -21,7 +23,8 @@ const worldCanvas = element("world", HTMLCanvasElement);
 const status = new Status(() => connection.retryNow());
 let walking: Walking | undefined;
 let game: Game | undefined;
-let hud: Hud | undefined;
+const roster = new Roster();
+const characters = new CharacterDialog(roster, play);
 
 const connection = new RoomConnection<Input>(join, {
   phase: (phase) => status.show(phase),
@@ -29,7 +32,6 @@ const connection = new RoomConnection<Input>(join, {
     if (walking !== undefined) game?.enter(room, walking);
     write(element("room-code", HTMLElement), room.welcome?.roomCode ?? "");
     room.on("joined", ({ isResumed }) => notices.show(isResumed ? "Reconnected as the same player." : "Reconnected as a new player.", "good"));
-    if (hud?.wish !== undefined) dress(hud.wish);
   },
 });
 
@@ -50,15 +52,17 @@ function start(book: Rulebook): void {
   const tools = new Tools(element("tools", HTMLElement), book.prices, (tool) => void (document.body.dataset["tool"] = tool));
   const sticks = [element("walk-stick", HTMLElement), element("aim-stick", HTMLElement)] as const;
   const controls = new Controls(worldCanvas, ...sticks, (code) => keyed(code, tools));
-  hud = new Hud(book.measures, dress);
+  const hud = new Hud(book.measures, (appearance) => characters.seen(appearance));
   game = new Game({ book, controls, tools, hud, network, notices });
   connection.connect();
 }
 
-/** Rules cache state of one room, so each room gets its own. */
-function join(): ReturnType<typeof joinGame<Input>> {
+/** Joins as the active character. Rules cache state of one room, so each room gets its own. */
+async function join(): ReturnType<typeof joinGame<Input>> {
   walking = new Walking();
-  return joinGame<Input>("outpost", { rules: walking });
+  await roster.load();
+  const { active } = roster;
+  return joinGame<Input>("outpost", { rules: walking, metadata: active === undefined ? {} : { profile: active.id } });
 }
 
 /** Handles keys that act once per press. */
@@ -74,8 +78,9 @@ function keyed(code: string, tools: Tools): boolean {
   return true;
 }
 
-function dress(appearance: number): void {
-  connection.room?.command("presence", "dress", { appearance }).catch((error: Error) => notices.show(error.message, "bad"));
+/** Plays a character, or shows its changes. */
+function play(profile: string): void {
+  connection.room?.command("presence", "play", { profile }).catch((error: Error) => notices.show(error.message, "bad"));
 }
 
 async function copyLink(): Promise<void> {

@@ -71,8 +71,8 @@ export class Planner {
     const { measures } = this.book;
     const [x, y] = [cellMiddle(column, measures), cellMiddle(row, measures)];
     try {
-      if (kind === undefined) await room.command("building", "remove", { column, row });
-      else await room.command("building", "place", { column, row, kind });
+      if (kind === undefined) await room.command("build", "remove", { column, row });
+      else await room.command("build", "place", { column, row, kind });
       this.effects.built(x, y);
     } catch (error) {
       this.effects.say(x, y, sentence((error as AetherError).message), "bad");

@@ -65,10 +65,10 @@ export class Walking implements Rules<Movement, Controls> {
 
   /** Updates the ground if structures changed. */
   private see(world: Surroundings): void {
-    const version = world.version("structures");
+    const version = world.version("build");
     if (version === this.version) return;
     this.version = version;
-    lay(this.ground, world.entities<Structure>("structures"));
+    lay(this.ground, world.entities<Structure>("build"));
   }
 }
 

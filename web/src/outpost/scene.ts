@@ -86,7 +86,7 @@ function peopleOf(room: Room<Controls>, presence: ReadonlyMap<number, Presence>)
 
 function buildingsOf(room: Room<Controls>, measures: Measures): Building[] {
   const buildings: Building[] = [];
-  for (const { id, fields } of room.entities<Structure>("structures")) {
+  for (const { id, fields } of room.entities<Structure>("build")) {
     const [x, y] = fields.position;
     const { kind, health, builder } = fields;
     buildings.push({ id, column: cellIndex(x, measures), row: cellIndex(y, measures), x, y, kind, health, builder });

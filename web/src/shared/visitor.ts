@@ -2,8 +2,11 @@
 
 import { Client, type Identity, AetherError } from "@aether-game/client";
 
-/** Maximum length of a name in every game, in bytes. */
-export const NAME_BYTES_MAX = 16;
+/** Maximum length of an account's name, in bytes. Games shorten a name that is longer than they show. */
+export const NAME_BYTES_MAX = 128;
+
+/** Length up to which every game shows a name as it is, in bytes. */
+export const SHOWN_BYTES_MAX = 16;
 
 /** Attempts with a generated name before the server chooses one. */
 const NAME_ATTEMPTS_MAX = 4;

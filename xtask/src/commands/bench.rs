@@ -93,6 +93,7 @@ const BENCHES: &[Bench] = &[
     bench("encode-parallel", "aether-engine", "encode_parallel"),
     bench("rank", "aether-ranks", "rank"),
     bench("query", "aether-query", "query"),
+    bench("matchmaker", "aether-services", "matchmaker"),
     bench("store", "aether-store", "store"),
     network("relay"),
     network("crowd"),

@@ -32,7 +32,7 @@ pub(super) fn admit(
         Access::Everyone => Ok(Caller::Anonymous),
         Access::Operator | Access::Inspect | Access::Manage => Err(OPERATOR_ONLY),
         Access::Session => {
-            let token = authorization.and_then(|value| strip_scheme(value, "Bearer ")).ok_or(error::TOKEN_REQUIRED)?;
+            let token = bearer_token(headers).ok_or(error::TOKEN_REQUIRED)?;
             Ok(Caller::User(Arc::new(sessions.check(token)?)))
         }
         Access::ServerKey => {
@@ -45,6 +45,12 @@ pub(super) fn admit(
             }
         }
     }
+}
+
+/// Returns the access token of a request, if it has one in its `Authorization` header.
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok())?;
+    strip_scheme(authorization, "Bearer ")
 }
 
 /// Returns the credentials after the name of a scheme; the case of the name does not matter.

@@ -17,6 +17,7 @@ mod unbuilt;
 
 pub use crate::routing::{RateSettings, RequestRates, default_rate};
 pub use access::ApiKeys;
+pub(crate) use access::bearer_token;
 pub use aether_services::calls::RatePreset;
 
 use crate::answers::AnswerBudget;
@@ -138,7 +139,9 @@ async fn unknown_call(uri: Uri) -> ErrorAnswer {
 /// Returns the names and rate presets of all operations that are served.
 #[must_use]
 pub fn operations() -> Vec<(&'static str, RatePreset)> {
-    routes().table.iter().filter_map(|route| Some((route.id, route.preset?))).collect()
+    let routes = routes();
+    let of_routes = routes.table.iter().filter_map(|route| Some((route.id, route.preset?)));
+    of_routes.chain(crate::socket::operations()).collect()
 }
 
 pub(crate) fn routes() -> Routes<ClientApi> {

@@ -44,14 +44,8 @@ const UNBUILT: [(Method, &str, &str, &str); 33] = [
     (Method::GET, "/v2/user/{user_id}/group", "ListUserGroups", "groups"),
 ];
 
-/// Path of the realtime socket of the protocol.
-const SOCKET_PATH: &str = "/ws";
-const NO_SOCKET: &str =
-    "The realtime socket of this protocol is not built yet. Rooms are joined over /rt, with the SDK of Aether.";
-
 /// Adds routes for all calls that are not built.
 pub(super) fn with_unbuilt<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
-    let router = router.route(SOCKET_PATH, on(MethodFilter::GET, async || unimplemented(NO_SOCKET.to_owned())));
     UNBUILT.into_iter().fold(router, |router, (method, path, operation, feature)| {
         let filter = MethodFilter::try_from(method).unwrap_or(MethodFilter::GET);
         let sentence = format!("{operation} is not built yet: this server does not have {feature} so far.");
@@ -91,6 +85,6 @@ mod tests {
         let listed_built: BTreeSet<_> = listed("Calls").union(&listed("Additions")).cloned().collect();
         assert_eq!(listed_built, built.collect());
         let unbuilt = UNBUILT.iter().map(|(method, path, id, _)| owned(method, path, id));
-        assert_eq!(listed("Not built yet"), unbuilt.chain([owned(&Method::GET, SOCKET_PATH, "socket")]).collect());
+        assert_eq!(listed("Not built yet"), unbuilt.collect());
     }
 }

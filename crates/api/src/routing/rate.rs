@@ -82,7 +82,7 @@ impl RequestRates {
     }
 
     /// Counts a request for an operation. Fails if a limit is exceeded.
-    pub(super) fn take(
+    pub(crate) fn take(
         &self,
         caller: &Caller,
         address: IpAddr,

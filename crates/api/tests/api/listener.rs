@@ -1,6 +1,6 @@
 //! Connections whose clients stop reading are closed; those of slow clients, and of clients of a busy server, are not.
 
-use aether_api::listener::{self, ListenerSettings};
+use aether_api::listener::{self, Http2Settings, ListenerSettings, TcpSettings};
 use aether_metrics::{Counter, Registry};
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -47,6 +47,9 @@ async fn serve() -> (SocketAddr, Counter) {
         write_stall: STALL,
         stalled: stalled.clone(),
         tls: None,
+        header_bytes_max: 16_384,
+        http2: Some(Http2Settings::default()),
+        tcp: TcpSettings::default(),
     };
     tokio::spawn(listener::serve(listener, router, settings));
     (address, stalled)

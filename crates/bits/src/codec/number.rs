@@ -131,18 +131,39 @@ impl Number {
     }
 
     /// Appends the components of a vector.
-    #[inline(always)]
     pub fn write_vector(&self, basis: &VectorBasis<'_>, value: &[f32], fields: &mut FieldWriter<'_>) {
-        for (axis, &component) in value.iter().enumerate() {
-            let is_still =
-                component == basis.value[axis] && basis.earlier.is_none_or(|earlier| component == earlier[axis]);
-            if is_still && basis.velocity.is_none() {
-                fields.write_still(basis.earlier.is_some(), basis.ages, self.bits());
-                continue;
-            }
-            let expected = self.expected(basis, axis, basis.velocity.map(|(_, now)| now[axis]));
-            fields.write(u64::from(self.quantize(component)), expected, self.bits());
+        for axis in 0..value.len() {
+            self.write_component(basis, value, axis, fields);
         }
+    }
+
+    /// Appends the components of a vector whose length the compiler knows: without a loop, more of each component is
+    /// known as well.
+    #[inline(always)]
+    fn write_unrolled(&self, basis: &VectorBasis<'_>, value: &[f32], fields: &mut FieldWriter<'_>) {
+        const { assert!(VECTOR_LEN_MAX == 4, "all components are written") };
+        self.write_component(basis, value, 0, fields);
+        if value.len() > 1 {
+            self.write_component(basis, value, 1, fields);
+        }
+        if value.len() > 2 {
+            self.write_component(basis, value, 2, fields);
+        }
+        if value.len() > 3 {
+            self.write_component(basis, value, 3, fields);
+        }
+    }
+
+    #[inline(always)]
+    fn write_component(&self, basis: &VectorBasis<'_>, value: &[f32], axis: usize, fields: &mut FieldWriter<'_>) {
+        let component = value[axis];
+        let is_still = component == basis.value[axis] && basis.earlier.is_none_or(|earlier| component == earlier[axis]);
+        if is_still && basis.velocity.is_none() {
+            fields.write_still(basis.earlier.is_some(), basis.ages, self.bits());
+            return;
+        }
+        let expected = self.expected(basis, axis, basis.velocity.map(|(_, now)| now[axis]));
+        fields.write(u64::from(self.quantize(component)), expected, self.bits());
     }
 
     /// Reads the components of a vector.
@@ -193,7 +214,7 @@ impl Number {
         value: &T,
         fields: &mut FieldWriter<'_>,
     ) {
-        self.write_vector(&VectorBasis::new(&basis, Some(velocity)), value.as_slice(), fields);
+        self.write_unrolled(&VectorBasis::new(&basis, Some(velocity)), value.as_slice(), fields);
     }
 
     /// Reads a field that moves by another one. `velocity` is that field at the baseline and now.
@@ -237,7 +258,7 @@ impl<T: NumberField> Codec<T> for Number {
 
     #[inline]
     fn write(&self, basis: DeltaBasis<'_, T>, value: &T, fields: &mut FieldWriter<'_>) {
-        self.write_vector(&VectorBasis::new(&basis, None), value.as_slice(), fields);
+        self.write_unrolled(&VectorBasis::new(&basis, None), value.as_slice(), fields);
     }
 
     #[inline]

@@ -83,10 +83,11 @@ impl<G: Game> Scene<G> {
     pub fn join(&mut self, delivery_order: DeliveryOrder, conditions: Conditions) -> usize {
         let name = format!("pilot {}", self.pilots.len());
         let request =
-            JoinRequest { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
+            JoinRequest { user: name.clone(), name, permissions: Permissions::default(), ..JoinRequest::default() };
         let endpoint = self.handle.join(request, delivery_order).expect("the mailbox is not full");
         let token = Some(Token::new("login"));
-        let mut client = Client::new(SandboxClient, ClientSettings::default(), JoinOptions { token, room: None });
+        let mut client =
+            Client::new(SandboxClient, ClientSettings::default(), JoinOptions { token, ..JoinOptions::default() });
         client.connected(delivery_order, self.now);
         let [up, down] = self.network(delivery_order, conditions);
         self.pilots.push(Pilot {

@@ -45,7 +45,11 @@ fn hash() -> aether_wire::SchemaHash {
 }
 
 fn join_options() -> JoinOptions {
-    JoinOptions { token: Some(Token::new("login")), room: Some(RoomSelector::Code("ABCD".to_owned())) }
+    JoinOptions {
+        token: Some(Token::new("login")),
+        room: Some(RoomSelector::Code("ABCD".to_owned())),
+        metadata: [("team", "red")].into(),
+    }
 }
 
 fn client() -> Client<SandboxClient> {
@@ -94,6 +98,20 @@ fn joined() -> Client<SandboxClient> {
 }
 
 #[test]
+fn metadata_that_no_server_accepts_closes_the_client_with_the_reason() {
+    let metadata = [("team", "x".repeat(513))].into();
+    let mut client = Client::new(SandboxClient, ClientSettings::default(), JoinOptions { metadata, ..join_options() });
+    client.connected(DeliveryOrder::Ordered, Duration::ZERO);
+    assert_eq!(client.advance(Duration::ZERO).count(), 0, "no hello is sent");
+    let ClientPhase::Closed(EndReason::JoinRejected(notice)) = client.phase().clone() else {
+        panic!("{:?}", client.phase())
+    };
+    assert_eq!(notice.code, ErrorCode::BadMessage);
+    assert_eq!(notice.message, "The field `metadata value` has more than 512 bytes.");
+    assert!(client.events().any(|event| matches!(event, ClientEvent::Closed(EndReason::JoinRejected(_)))));
+}
+
+#[test]
 fn a_resume_token_is_sent_until_it_is_answered() {
     let mut client = joined();
     client.disconnected(Duration::ZERO);
@@ -101,13 +119,16 @@ fn a_resume_token_is_sent_until_it_is_answered() {
     for answer in [None, Some(ErrorCode::Unavailable), Some(ErrorCode::ResumeRefused)] {
         assert_eq!(*client.phase(), ClientPhase::Resuming);
         client.connected(DeliveryOrder::Ordered, Duration::ZERO);
-        assert_eq!(hello(&mut client).resume_token, Some(Token::new("first")));
+        let resuming = hello(&mut client);
+        assert_eq!(resuming.resume_token, Some(Token::new("first")));
+        assert!(resuming.metadata.is_empty(), "the player keeps the metadata of its join");
         match answer {
             Some(code) => client.receive(rejection(code), Duration::ZERO),
             None => client.disconnected(Duration::ZERO),
         }
     }
     let again = hello(&mut client);
+    assert_eq!(again.metadata, join_options().metadata);
     let same_room = Some(RoomSelector::Id(room()));
     assert_eq!((again.resume_token, again.token, again.room), (None, join_options().token, same_room));
 }

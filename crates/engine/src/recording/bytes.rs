@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn raw(&mut self, len: usize) -> Result<&'a [u8], RecordingError> {
-        let (bytes, rest) = self.rest.split_at_checked(len).ok_or(RecordingError::Damaged)?;
+        let (bytes, rest) = self.rest.split_at_checked(len).ok_or(RecordingError::Truncated)?;
         self.rest = rest;
         Ok(bytes)
     }

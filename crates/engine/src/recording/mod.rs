@@ -5,21 +5,31 @@
 //!
 //! ```text
 //! recording = "AETHREC" · version 1 byte · game · seed 8 bytes · tick_hz · schema hash 8 bytes
-//!           · restore (0 for none, or 1 and its fields) · tick × …
-//! restore   = state (length + 1, or 0 for none) · entries in it · last player
+//!           · start · tick × … · end
+//! start     = 0 for a new room, 1 and `restore`, or 2 and `capture`
+//! restore   = last tick · state (length + 1, or 0 for none) · entries in it · last player
 //!           · count · player (number · who) × count · count · entry (number · bytes) × count
+//! capture   = the fields of `RoomCapture` in order
 //! tick      = count · tick input × count · state hash 8 bytes
 //! tick input = tag 1 byte · its fields in order
+//! end       = 0 · 0 8 bytes · reason 1 byte
 //! ```
 //!
 //! Numbers are little-endian base-128 varints unless a size is given. Texts and bytes begin with their length.
+//!
+//! A file without an end was cut off: its process was killed. It ends with its last complete tick.
 
 mod bytes;
+mod capture;
 mod replay;
 mod restore;
+mod stream;
 mod tick_input;
 
+pub use capture::RoomCapture;
 pub use replay::{Replay, ReplayError};
+pub(crate) use stream::RecordingStream;
+pub use stream::{RECORDING_CHUNKS_MAX, RecordingChannel, RecordingEnd};
 pub use tick_input::TickInput;
 
 use crate::durable::RestoreData;
@@ -28,15 +38,14 @@ use bytes::{Reader, Writer};
 use std::fmt;
 
 const MAGIC: &[u8; 7] = b"AETHREC";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Maximum number of tick inputs of one tick in a recording: more than a full room can cause.
 const TICK_INPUTS_MAX: u64 = 1 << 20;
 
-/// Size at which a recording stops. It is in memory, and a room may run for weeks. Eight players take about 2.5 kB per
-/// second.
+/// Size at which a recording in memory stops: a room may run for weeks. Eight players take about 2.5 kB per second.
 pub const RECORDING_BYTES_MAX: usize = 256 << 20;
 
-/// Recording of a room from its first tick.
+/// Recording of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
     /// Name of the game.
@@ -47,10 +56,94 @@ pub struct Recording {
     pub tick_hz: u32,
     /// Hash of the schema. A game with another schema cannot be compared.
     pub schema_hash: u64,
-    /// Data that the room was rebuilt from, if it was.
-    pub restore: Option<RestoreData>,
+    /// State before the first recorded tick.
+    pub start: RecordingStart,
     body: Vec<u8>,
     ticks: u32,
+    end: Option<RecordingEnd>,
+}
+
+/// State of a room before the first recorded tick.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordingStart {
+    /// The room was new.
+    New,
+    /// The room was rebuilt.
+    Restored(RestoreData),
+    /// The room was running.
+    Captured(Box<RoomCapture>),
+}
+
+impl RecordingStart {
+    /// Returns the last tick before the recording.
+    #[must_use]
+    pub fn tick(&self) -> Tick {
+        match self {
+            RecordingStart::New => Tick::ZERO,
+            RecordingStart::Restored(restore) => restore.tick,
+            RecordingStart::Captured(capture) => capture.tick,
+        }
+    }
+}
+
+/// First part of a recording.
+pub(crate) struct RecordingHeader {
+    pub game: String,
+    pub seed: u64,
+    pub tick_hz: u32,
+    pub schema_hash: u64,
+    pub start: RecordingStart,
+}
+
+impl RecordingHeader {
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        let RecordingHeader { game, seed, tick_hz, schema_hash, start } = self;
+        write_header((game, *seed, *tick_hz, *schema_hash), start, &mut writer);
+        writer.finish()
+    }
+}
+
+fn write_header(
+    (game, seed, tick_hz, schema_hash): (&str, u64, u32, u64),
+    start: &RecordingStart,
+    writer: &mut Writer,
+) {
+    writer.raw(MAGIC);
+    writer.raw(&[VERSION]);
+    writer.text(game);
+    writer.fixed(seed);
+    writer.number(u64::from(tick_hz));
+    writer.fixed(schema_hash);
+    match start {
+        RecordingStart::New => writer.number(0),
+        RecordingStart::Restored(restore) => {
+            writer.number(1);
+            restore::write(restore, writer);
+        }
+        RecordingStart::Captured(capture) => {
+            writer.number(2);
+            capture.write(writer);
+        }
+    }
+}
+
+/// Appends a tick to a recording.
+fn write_tick(bytes: Vec<u8>, tick_inputs: &[TickInput], hash: u64) -> Vec<u8> {
+    let mut writer = Writer::append_to(bytes);
+    writer.number(tick_inputs.len() as u64);
+    for tick_input in tick_inputs {
+        tick_input.write(&mut writer);
+    }
+    writer.fixed(hash);
+    writer.finish()
+}
+
+/// Returns the last bytes of a recording: a tick whose hash is zero, and the reason.
+fn write_end(end: RecordingEnd) -> Vec<u8> {
+    let mut bytes = write_tick(Vec::new(), &[], 0);
+    bytes.push(end.number());
+    bytes
 }
 
 /// Error of [`Recording::from_bytes`].
@@ -60,7 +153,9 @@ pub enum RecordingError {
     NotARecording,
     /// The format version is not supported.
     Version(u8),
-    /// The recording ends too early or has an invalid value.
+    /// The recording ends before its first tick.
+    Truncated,
+    /// The recording has an invalid value.
     Damaged,
 }
 
@@ -71,7 +166,8 @@ impl fmt::Display for RecordingError {
             RecordingError::Version(version) => {
                 write!(f, "the recording has format {version}; this program reads format {VERSION}")
             }
-            RecordingError::Damaged => f.write_str("the recording is damaged or truncated"),
+            RecordingError::Truncated => f.write_str("the recording ends before its first tick"),
+            RecordingError::Damaged => f.write_str("the recording is damaged"),
         }
     }
 }
@@ -85,22 +181,31 @@ impl Recording {
         self.ticks
     }
 
+    /// Returns the last recorded tick.
+    #[must_use]
+    pub fn last_tick(&self) -> Tick {
+        Tick(self.start.tick().0.saturating_add(self.ticks))
+    }
+
+    /// Returns the reason for which the recording ended; none if it was cut off.
+    #[must_use]
+    pub fn end(&self) -> Option<RecordingEnd> {
+        self.end
+    }
+
     /// Encodes the recording.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        writer.raw(MAGIC);
-        writer.raw(&[VERSION]);
-        writer.text(&self.game);
-        writer.fixed(self.seed);
-        writer.number(u64::from(self.tick_hz));
-        writer.fixed(self.schema_hash);
-        restore::write(self.restore.as_ref(), &mut writer);
+        write_header((&self.game, self.seed, self.tick_hz, self.schema_hash), &self.start, &mut writer);
         writer.raw(&self.body);
+        if let Some(end) = self.end {
+            writer.raw(&write_end(end));
+        }
         writer.finish()
     }
 
-    /// Decodes a recording and checks that all of its ticks can be read.
+    /// Decodes a recording and checks that its ticks can be read. An incomplete tick at its end is left out.
     pub fn from_bytes(bytes: &[u8]) -> Result<Recording, RecordingError> {
         let mut reader = Reader::new(bytes);
         if reader.raw(MAGIC.len()).ok() != Some(MAGIC) {
@@ -114,17 +219,32 @@ impl Recording {
         let seed = reader.fixed()?;
         let tick_hz = reader.number_up_to(128)? as u32;
         let schema_hash = reader.fixed()?;
-        let restore = restore::read(&mut reader)?;
-        let body = reader.rest().to_vec();
-        let mut recording = Recording { game, seed, tick_hz, schema_hash, restore, body, ticks: 0 };
-        let mut ticks = recording.read();
-        while ticks.next(&mut Vec::new())?.is_some() {}
-        recording.ticks = ticks.tick.0;
-        Ok(recording)
+        let start = match reader.number_up_to(2)? {
+            0 => RecordingStart::New,
+            1 => RecordingStart::Restored(restore::read(&mut reader)?),
+            _ => RecordingStart::Captured(Box::new(RoomCapture::read(&mut reader)?)),
+        };
+        let (mut complete, mut ticks, mut end) = (reader.rest(), 0, None);
+        let body = complete;
+        let mut rest = Ticks { reader, tick: start.tick() };
+        let mut tick_inputs = Vec::new();
+        loop {
+            match rest.next(&mut tick_inputs) {
+                Ok(Some(_)) => (complete, ticks) = (rest.reader.rest(), ticks + 1),
+                Ok(None) => {
+                    end = rest.reader.byte().ok().and_then(RecordingEnd::from_number);
+                    break;
+                }
+                Err(RecordingError::Truncated) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let body = body[..body.len() - complete.len()].to_vec();
+        Ok(Recording { game, seed, tick_hz, schema_hash, start, body, ticks, end })
     }
 
     pub(crate) fn read(&self) -> Ticks<'_> {
-        Ticks { reader: Reader::new(&self.body), tick: Tick::ZERO }
+        Ticks { reader: Reader::new(&self.body), tick: self.start.tick() }
     }
 }
 
@@ -144,34 +264,34 @@ impl Ticks<'_> {
         for _ in 0..self.reader.number_up_to(TICK_INPUTS_MAX)? {
             tick_inputs.push(TickInput::read(&mut self.reader)?);
         }
-        self.tick = self.tick.next();
-        Ok(Some((self.tick, self.reader.fixed()?)))
+        let hash = self.reader.fixed()?;
+        if tick_inputs.is_empty() && hash == 0 {
+            return Ok(None);
+        }
+        self.tick = Tick(self.tick.0.checked_add(1).ok_or(RecordingError::Damaged)?);
+        Ok(Some((self.tick, hash)))
     }
 }
 
-/// Writes a recording while a room runs.
+/// Holds the recording of a running room in memory.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     recording: Recording,
 }
 
 impl Recorder {
-    pub fn new(game: String, seed: u64, tick_hz: u32, schema_hash: u64, restore: Option<RestoreData>) -> Self {
-        Recorder { recording: Recording { game, seed, tick_hz, schema_hash, restore, body: Vec::new(), ticks: 0 } }
+    pub fn new(header: RecordingHeader) -> Self {
+        let RecordingHeader { game, seed, tick_hz, schema_hash, start } = header;
+        let (body, end) = (Vec::new(), None);
+        Recorder { recording: Recording { game, seed, tick_hz, schema_hash, start, body, ticks: 0, end } }
     }
 
-    pub fn tick(&mut self, tick: Tick, tick_inputs: &[TickInput], hash: u64) {
+    pub fn tick(&mut self, tick_inputs: &[TickInput], hash: u64) {
         if self.recording.body.len() >= RECORDING_BYTES_MAX {
             return;
         }
-        let mut writer = Writer::append_to(std::mem::take(&mut self.recording.body));
-        writer.number(tick_inputs.len() as u64);
-        for tick_input in tick_inputs {
-            tick_input.write(&mut writer);
-        }
-        writer.fixed(hash);
-        self.recording.body = writer.finish();
-        self.recording.ticks = tick.0;
+        self.recording.body = write_tick(std::mem::take(&mut self.recording.body), tick_inputs, hash);
+        self.recording.ticks += 1;
     }
 
     pub fn recording(&self) -> &Recording {

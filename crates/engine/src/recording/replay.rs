@@ -1,6 +1,6 @@
 //! [`Replay`]: runs a recorded room again.
 
-use super::{Recording, RecordingError, Ticks};
+use super::{Recording, RecordingError, RecordingStart, TickInput, Ticks};
 use crate::builder::BuildError;
 use crate::game::Game;
 use crate::observer::NoObserver;
@@ -13,6 +13,8 @@ use std::fmt;
 pub struct Replay<'a, G: Game> {
     room: Room<G>,
     ticks: Ticks<'a>,
+    /// Tick inputs of the current tick, in order.
+    tick_inputs: Vec<TickInput>,
 }
 
 /// Error of a replay.
@@ -60,21 +62,23 @@ impl<'a, G: Game> Replay<'a, G> {
         settings.tick_hz = recording.tick_hz;
         settings.snapshot_hz = recording.tick_hz;
         let mut builder = Room::builder(game, settings).seed(recording.seed);
-        if let Some(restore) = &recording.restore {
-            builder = builder.restore(restore.clone());
+        match &recording.start {
+            RecordingStart::New => {}
+            RecordingStart::Restored(restore) => builder = builder.restore(restore.clone()),
+            RecordingStart::Captured(capture) => builder = builder.captured((**capture).clone()),
         }
         let room = builder.build().map_err(ReplayError::Room)?;
         if room.schema().hash() != recording.schema_hash {
             return Err(ReplayError::OtherSchema);
         }
-        Ok(Replay { room, ticks: recording.read() })
+        Ok(Replay { room, ticks: recording.read(), tick_inputs: Vec::new() })
     }
 
     /// Runs the next tick and compares its hash. Returns none at the end of the recording.
     pub fn step(&mut self) -> Result<Option<(Tick, u64)>, ReplayError> {
-        let next = self.ticks.next(&mut self.room.tick_inputs).map_err(ReplayError::Recording)?;
+        let next = self.ticks.next(&mut self.tick_inputs).map_err(ReplayError::Recording)?;
         let Some((tick, recorded)) = next else { return Ok(None) };
-        self.room.step(&mut NoObserver);
+        self.room.step(&self.tick_inputs, &mut NoObserver);
         self.room.drop_requests();
         let found = self.room.hash();
         if found != recorded {

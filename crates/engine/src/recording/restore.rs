@@ -4,16 +4,14 @@ use super::RecordingError;
 use super::bytes::{Reader, Writer};
 use super::tick_input::{read_join_request, write_join_request};
 use crate::durable::{ENTRY_BYTES_MAX, EntryNumber, RestoreData};
-use aether_wire::PlayerId;
+use aether_wire::{PlayerId, Tick};
 
 /// Maximum number of players or entries that are read: more than a room can have.
 const LIST_MAX: u64 = 1 << 20;
 
-pub(super) fn write(restore: Option<&RestoreData>, writer: &mut Writer) {
-    let Some(RestoreData { state, applied, last_player, players, journal }) = restore else {
-        return writer.number(0);
-    };
-    writer.number(1);
+pub(super) fn write(restore: &RestoreData, writer: &mut Writer) {
+    let RestoreData { tick, state, applied, last_player, players, journal } = restore;
+    writer.number(u64::from(tick.0));
     match state {
         None => writer.number(0),
         Some(state) => {
@@ -35,11 +33,9 @@ pub(super) fn write(restore: Option<&RestoreData>, writer: &mut Writer) {
     }
 }
 
-pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<RestoreData>, RecordingError> {
-    if reader.number_up_to(1)? == 0 {
-        return Ok(None);
-    }
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<RestoreData, RecordingError> {
     let damaged = RecordingError::Damaged;
+    let tick = Tick(reader.small()?);
     let state = match reader.number()?.checked_sub(1) {
         None => None,
         Some(len) => Some(reader.raw(usize::try_from(len).map_err(|_| damaged)?)?.to_vec()),
@@ -58,5 +54,5 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<RestoreData>, Recor
         }
         journal.push((number, entry));
     }
-    Ok(Some(RestoreData { state, applied, last_player, players, journal }))
+    Ok(RestoreData { tick, state, applied, last_player, players, journal })
 }

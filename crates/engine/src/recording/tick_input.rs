@@ -6,8 +6,8 @@ use crate::durable::EntryNumber;
 use crate::game::{JoinRequest, PlaygroundCommand};
 use crate::request::Answer;
 use aether_wire::{
-    ClientTime, CloseReason, CommandSeq, EntityId, InputBytes, InputSeq, MovementDelta, Permissions, PlayerId,
-    PlaygroundSpawn, RequestId, SpawnRequest, Vector2, ViewTick,
+    ClientTime, CloseReason, CommandSeq, EntityId, InputBytes, InputSeq, JoinMetadata, MovementDelta, Permissions,
+    PlayerId, PlaygroundSpawn, RequestId, SpawnRequest, Vector2, ViewTick,
 };
 
 /// Anything that reaches a game from outside its own step.
@@ -243,13 +243,34 @@ pub(super) fn write_join_request(request: &JoinRequest, writer: &mut Writer) {
     writer.text(&request.user);
     writer.text(&request.name);
     writer.raw(&[permission_bits(request.permissions)]);
-    writer.bytes(&request.metadata);
+    writer.bytes(&metadata_bytes(&request.metadata));
 }
 
 pub(super) fn read_join_request(reader: &mut Reader<'_>) -> Result<JoinRequest, RecordingError> {
     let (user, name) = (reader.text()?, reader.text()?);
     let permissions = permissions_of(reader.byte()?);
-    Ok(JoinRequest { user, name, permissions, metadata: reader.bytes()? })
+    Ok(JoinRequest { user, name, permissions, metadata: read_metadata(&reader.bytes()?)? })
+}
+
+/// Encodes join metadata as one byte field, which is empty without entries: recordings from before the metadata had
+/// entries have an empty one.
+fn metadata_bytes(metadata: &JoinMetadata) -> Vec<u8> {
+    let mut writer = Writer::default();
+    for (key, value) in metadata.iter() {
+        writer.text(key);
+        writer.text(value);
+    }
+    writer.finish()
+}
+
+fn read_metadata(bytes: &[u8]) -> Result<JoinMetadata, RecordingError> {
+    let mut reader = Reader::new(bytes);
+    let mut metadata = JoinMetadata::default();
+    while !reader.rest().is_empty() {
+        let key = reader.text()?;
+        metadata.insert(key, reader.text()?);
+    }
+    Ok(metadata)
 }
 
 fn permission_bits(permissions: Permissions) -> u8 {

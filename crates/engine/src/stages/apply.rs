@@ -12,7 +12,8 @@ use crate::schema::PlayerMessage;
 use aether_replication::DeliveryOrder;
 use aether_wire::limits::STRESS_ENTITIES_MAX;
 use aether_wire::{
-    Ack, Cleared, CloseReason, CommandError, CommandSeq, ErrorCode, InputBytes, InputSeq, PlayerId, ServerMessage,
+    Ack, Cleared, CloseReason, CommandError, CommandSeq, ErrorCode, ErrorNotice, InputBytes, InputSeq, PlayerId,
+    ServerMessage,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -63,7 +64,11 @@ impl<G: Game> ApplyStage<'_, G> {
                     // Movements share the numbers of inputs, so a correction names the last of either.
                     room_player.input_ack = room_player.input_ack.max(movement.seq);
                     let result = self.game.movement(&mut self.state.context(), *player, movement);
-                    self.state.output.counts.refused += u64::from(result.is_err());
+                    if let Err(Rejection { code, message }) = result {
+                        self.state.output.counts.refused += 1;
+                        let notice = ErrorNotice { code, message, fatal: false };
+                        self.state.context().deliver(*player, ServerMessage::Error(notice));
+                    }
                 }
             }
             TickInput::SpawnRequest { player, request } => {

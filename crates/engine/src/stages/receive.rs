@@ -122,6 +122,7 @@ impl ReceiveStage<'_> {
                     self.output.is_ending = true;
                     self.output.is_unloading = self.is_durable;
                 }
+                MailboxMessage::Control(control) => self.output.controls.push(control),
                 MailboxMessage::LeaseLost => self.output.lease_lost = true,
             }
         }
@@ -162,7 +163,7 @@ impl Intake<'_> {
     fn messages(&mut self) {
         // Counted first: the connection may refill the inbox meanwhile, and checking for one more would touch cold
         // memory.
-        let Some(mut remaining) = self.player.connection.as_ref().map(RoomEndpoint::inbox_length) else { return };
+        let Some(mut remaining) = self.player.connection.as_ref().map(RoomEndpoint::count_messages) else { return };
         while let Some(message) = self.player.connection.as_ref().and_then(|endpoint| endpoint.receive(&mut remaining))
         {
             self.message(message);
@@ -172,7 +173,8 @@ impl Intake<'_> {
     fn message(&mut self, message: ClientMessage) {
         let player = self.player.id;
         match message {
-            ClientMessage::Inputs(inputs) => self.inputs(&inputs),
+            // Not moved: it is large, and every client sends one per tick.
+            ClientMessage::Inputs(ref inputs) => self.inputs(inputs),
             ClientMessage::Ack(ack) => self.acknowledge(ack),
             ClientMessage::Game(message) => match message.body {
                 GameBody::Packed { code, payload } => {

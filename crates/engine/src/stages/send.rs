@@ -2,6 +2,7 @@
 
 use crate::observer::RoomCounts;
 use crate::players::{RoomPlayer, RoomPlayers};
+use crate::scratch::TickScratch;
 use crate::settings::RoomSettings;
 use aether_replication::{ComponentBits, DeltaCache, GatherBuffer, SendSettings, SnapshotContext};
 use aether_space::SlotSet;
@@ -9,10 +10,8 @@ use aether_world::World;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-/// Deltas shared by all clients of a snapshot, and scratch memory.
+/// Sizes of the last snapshot.
 pub(crate) struct Sending {
-    deltas: DeltaCache,
-    gathered: GatherBuffer,
     component_bits: ComponentBits,
     /// Updates sent in this snapshot, over all clients.
     updates: u64,
@@ -20,12 +19,7 @@ pub(crate) struct Sending {
 
 impl Sending {
     pub fn new() -> Self {
-        Sending {
-            deltas: DeltaCache::default(),
-            gathered: GatherBuffer::default(),
-            component_bits: ComponentBits::default(),
-            updates: 0,
-        }
+        Sending { component_bits: ComponentBits::default(), updates: 0 }
     }
 
     pub fn component_bits(&self) -> &ComponentBits {
@@ -33,18 +27,25 @@ impl Sending {
     }
 
     /// Serves one client after the other. Deltas encoded for one are reused for the next.
-    fn serve(&mut self, context: &SnapshotContext<'_>, players: &mut [RoomPlayer]) {
-        self.gathered.begin();
-        self.deltas.encode_ahead(context, players.iter().filter(|player| player.is_served).map(|player| &player.view));
+    fn serve(&mut self, context: &SnapshotContext<'_>, scratch: &mut TickScratch, players: &mut [RoomPlayer]) {
+        let TickScratch { deltas, gathered, .. } = scratch;
+        gathered.begin();
+        deltas.encode_ahead(context, players.iter().filter(|player| player.is_served).map(|player| &player.view));
         for player in players.iter_mut().filter(|player| player.is_served) {
-            player.view.gather(context, &mut self.deltas, &mut self.gathered);
-            assemble(player, context, &self.deltas, &mut self.gathered);
+            player.view.gather(context, deltas, gathered);
+            assemble(player, context, deltas, gathered);
         }
-        self.updates += self.deltas.count_bits(&mut self.gathered, &mut self.component_bits);
+        self.updates += deltas.count_bits(gathered, &mut self.component_bits);
     }
 
     /// Serves many clients at a time. All deltas are encoded between two parallel passes, so the packets are the same.
-    fn serve_in_parallel(&mut self, context: &SnapshotContext<'_>, players: &mut [RoomPlayer], pool: &ThreadPool) {
+    fn serve_in_parallel(
+        &mut self,
+        context: &SnapshotContext<'_>,
+        deltas: &mut DeltaCache,
+        players: &mut [RoomPlayer],
+        pool: &ThreadPool,
+    ) {
         pool.install(|| {
             players.par_iter_mut().filter(|player| player.is_served).for_each(|player| {
                 let gathered = player.gathered.get_or_insert_default();
@@ -54,10 +55,10 @@ impl Sending {
         });
         for player in players.iter_mut().filter(|player| player.is_served) {
             if let Some(gathered) = &mut player.gathered {
-                player.view.resolve(context, &mut self.deltas, gathered);
+                player.view.resolve(context, deltas, gathered);
             }
         }
-        let deltas = &self.deltas;
+        let deltas = &*deltas;
         pool.install(|| {
             players.par_iter_mut().filter(|player| player.is_served).for_each(|player| {
                 let mut gathered = player.gathered.take();
@@ -69,7 +70,7 @@ impl Sending {
         });
         for player in players.iter_mut().filter(|player| player.is_served) {
             if let Some(gathered) = &mut player.gathered {
-                self.updates += self.deltas.count_bits(gathered, &mut self.component_bits);
+                self.updates += deltas.count_bits(gathered, &mut self.component_bits);
             }
         }
     }
@@ -98,11 +99,18 @@ pub(crate) struct SendStage<'a> {
 impl SendStage<'_> {
     /// Builds a snapshot for every client that has taken the last one, and clears the changes. A slow client gets the
     /// newest state later instead of a queue.
-    pub fn run(self, sending: &mut Sending, changed: &mut SlotSet, players: &mut RoomPlayers, counts: &mut RoomCounts) {
+    pub fn run(
+        self,
+        scratch: &mut TickScratch,
+        sending: &mut Sending,
+        changed: &mut SlotSet,
+        players: &mut RoomPlayers,
+        counts: &mut RoomCounts,
+    ) {
         if !self.world.tick().0.is_multiple_of(self.settings.ticks_per_snapshot()) {
             return;
         }
-        sending.deltas.begin(self.world, self.settings.seconds_per_tick());
+        scratch.deltas.begin(self.world, self.settings.seconds_per_tick());
         sending.component_bits.bits.fill(0);
         sending.updates = 0;
         let mut is_served = 0;
@@ -119,13 +127,13 @@ impl SendStage<'_> {
             SnapshotContext { world: self.world, changed, settings: self.send, ring_stretch: self.ring_stretch };
         match self.pool {
             Some(pool) if is_served >= self.settings.parallel_clients_min => {
-                sending.serve_in_parallel(&context, players.as_mut_slice(), pool);
+                sending.serve_in_parallel(&context, &mut scratch.deltas, players.as_mut_slice(), pool);
                 counts.snapshots_parallel += is_served as u64;
             }
-            _ => sending.serve(&context, players.as_mut_slice()),
+            _ => sending.serve(&context, scratch, players.as_mut_slice()),
         }
         counts.snapshots += is_served as u64;
-        counts.deltas_encoded += sending.deltas.len() as u64;
+        counts.deltas_encoded += scratch.deltas.len() as u64;
         counts.updates += sending.updates;
         changed.clear();
     }

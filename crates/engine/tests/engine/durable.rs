@@ -1,7 +1,7 @@
 //! Durable rooms: checkpoints, journal entries and rebuilds.
 
 use aether_bits::{BitWriter, Replicate, StateHasher};
-use aether_engine::recording::{Recording, Replay};
+use aether_engine::recording::{Recording, RecordingStart, Replay};
 use aether_engine::{
     BuildError, ConnectionEndpoint, Context, ENTRIES_MAX, ENTRY_BYTES_MAX, EntryNumber, Game, GameSchemaBuilder,
     JoinRequest, NoObserver, PlayerMessage, Rejection, RestoreData, Room, RoomCheckpoint, RoomHandle, RoomSettings,
@@ -9,7 +9,7 @@ use aether_engine::{
 };
 use aether_replication::DeliveryOrder;
 use aether_wire::{
-    Ack, ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, GameMessage, PlayerId, ServerMessage,
+    Ack, ClientMessage, CloseReason, CommandSeq, ErrorCode, GameBody, GameMessage, PlayerId, ServerMessage, Tick,
 };
 use aether_world::World;
 use std::collections::BTreeSet;
@@ -308,6 +308,7 @@ fn only_the_newest_checkpoint_is_available() {
 
 fn restore() -> RestoreData {
     RestoreData {
+        tick: Tick(700),
         state: Some(vec![1, 2]),
         applied: EntryNumber(2),
         last_player: PlayerId(5),
@@ -327,6 +328,8 @@ fn a_room_is_rebuilt_with_its_players_and_journal_and_numbers_continue() {
     put(&ann, 1, 9);
     scene.ticks(1);
     assert_eq!(scene.entries(), [(EntryNumber(5), vec![9])]);
+    assert_eq!(scene.room.now(), Tick(702), "ticks continue from the last one");
+    assert_eq!(scene.handle.stats().tick, Tick(702));
     let eve = scene.join("eve");
     assert_eq!(eve.admission(), Some(&Ok(PlayerId(6))), "no number is given twice");
     scene.ticks(RESUME_TICKS + 1);
@@ -405,7 +408,7 @@ fn a_recording_of_a_rebuilt_room_replays_to_the_same_hash() {
     scene.ticks(RESUME_TICKS);
     let recording = scene.room.recording().unwrap().to_bytes();
     let recording = Recording::from_bytes(&recording).unwrap();
-    assert_eq!(recording.restore, Some(restore()));
+    assert_eq!(recording.start, RecordingStart::Restored(restore()));
     let mut replay = Replay::new(Vault::default(), settings(), &recording).unwrap();
     let last = (scene.room.now(), scene.room.hash());
     assert_eq!(replay.run_to(last.0), Ok(Some(last)));

@@ -204,7 +204,7 @@ fn no_message_of_a_client_changes_its_interest_radius() {
     // Its metadata goes only to the game.
     let mut scene = Scene::new(settings());
     let far = scene.spawn_at([700.0, 0.0]);
-    let metadata = br#"{"viewRadius":100000}"#.to_vec();
+    let metadata = [("viewRadius", "100000")].into();
     let mut eve = scene.join_as(JoinRequest { metadata, ..join_request("eve") }, DeliveryOrder::Ordered);
     eve.push_seeing(1, 0.0, ViewTick { tick: Tick(u32::MAX), fraction: 255 });
     scene.play(5, &mut [&mut eve]);

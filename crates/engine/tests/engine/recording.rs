@@ -3,7 +3,7 @@
 use crate::cases;
 use crate::support::{Scene, Yard, join_request, settings};
 use aether_bits::Replicate;
-use aether_engine::recording::{Recording, RecordingError, Replay, ReplayError};
+use aether_engine::recording::{Recording, RecordingError, RecordingStart, Replay, ReplayError};
 use aether_engine::{Answer, Context, Game, GameSchemaBuilder, NoObserver, Room, RoomSettings};
 use aether_replication::DeliveryOrder;
 use aether_wire::{
@@ -11,6 +11,7 @@ use aether_wire::{
     PlaygroundStress, SpawnRequest, Tick, Vector2, ViewTick,
 };
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use std::sync::{LazyLock, mpsc};
 
 fn recorded() -> RoomSettings {
@@ -145,7 +146,7 @@ fn a_replay_of_a_room_from_a_checkpoint_starts_from_it() {
         room.tick(&mut NoObserver);
     }
     let recording = Recording::from_bytes(&room.recording().unwrap().to_bytes()).unwrap();
-    assert_eq!(recording.restore.as_ref().and_then(|restore| restore.state.clone()), Some(vec![9, 0]));
+    assert!(matches!(&recording.start, RecordingStart::Restored(restore) if restore.state == Some(vec![9, 0])));
     let mut replay = Replay::new(Yard::default(), settings(), &recording).unwrap();
     assert_eq!(replay.run_to(Tick(5)), Ok(Some((Tick(5), room.hash()))));
 }
@@ -183,7 +184,7 @@ fn other_files_and_other_versions_are_distinct_errors() {
     let mut newer = bytes.clone();
     newer[7] = 200;
     assert_eq!(Recording::from_bytes(&newer), Err(RecordingError::Version(200)));
-    assert_eq!(Recording::from_bytes(&bytes[..bytes.len() - 1]), Err(RecordingError::Damaged));
+    assert_eq!(Recording::from_bytes(&bytes[..20]), Err(RecordingError::Truncated));
 }
 
 /// Replays the recording if it can be read. Any result is fine, as long as nothing panics.
@@ -196,23 +197,24 @@ fn try_everything(bytes: &[u8]) {
 }
 
 #[test]
-fn a_recording_that_is_cut_off_anywhere_is_damaged_or_shorter() {
+fn a_recording_that_is_cut_off_anywhere_ends_with_its_last_complete_tick() {
     let (recording, hashes) = &*EVENTFUL;
     let bytes = recording.to_bytes();
-    let mut shorter = 0;
+    let mut lengths = BTreeSet::new();
     for end in 0..bytes.len() {
         match Recording::from_bytes(&bytes[..end]) {
             Err(RecordingError::NotARecording) => assert!(end < 7),
-            Err(_) => {}
+            Err(error) => assert!(lengths.is_empty() && error == RecordingError::Truncated, "{end}: {error}"),
             Ok(part) => {
-                shorter += 1;
+                lengths.insert(part.ticks());
+                assert_eq!(part.end(), None);
                 let mut replay = Replay::new(Yard::default(), recorded(), &part).unwrap();
                 let reached = replay.run_to(Tick(u32::MAX)).unwrap();
                 assert_eq!(reached, part.ticks().checked_sub(1).map(|at| (Tick(at + 1), hashes[at as usize])));
             }
         }
     }
-    assert_eq!(shorter, hashes.len(), "it may end after each tick, and before the first");
+    assert_eq!(lengths.len(), hashes.len(), "it may end after each tick, and before the first");
 }
 
 #[test]

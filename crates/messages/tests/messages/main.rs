@@ -5,3 +5,4 @@ mod json;
 mod malformed;
 mod operations;
 mod realtime;
+mod socket;

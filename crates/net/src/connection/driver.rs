@@ -22,9 +22,6 @@ const READS_PER_TURN: usize = 4;
 /// Most writes per turn, for the same reason.
 const WRITES_PER_TURN: usize = 4;
 
-/// Backlog in bytes from which the driver stops reading.
-const BACKLOG_BYTES_MAX: usize = 65_536;
-
 /// Driver of one connection.
 ///
 /// The timer is the deadline of the handshake until the protocol is open, and then fires each second.
@@ -38,13 +35,24 @@ pub(super) struct Driver<'a, T, P> {
     /// Time since which the peer has taken no data while output is waiting.
     stalled_since: Option<Duration>,
     stop_announced: bool,
+    /// Number of the last announced drain.
+    drain_announced: u32,
 }
 
 impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
     pub fn new(connections: &'a Connections, transport: &'a mut T, protocol: P) -> Driver<'a, T, P> {
         transport.set_message_bytes_max(protocol.message_bytes_max());
         let meter = RateMeter::new(&connections.metrics, protocol.rates(), connections.now());
-        Driver { connections, transport, protocol, meter, ended: None, stalled_since: None, stop_announced: false }
+        Driver {
+            connections,
+            transport,
+            protocol,
+            meter,
+            ended: None,
+            stalled_since: None,
+            stop_announced: false,
+            drain_announced: 0,
+        }
     }
 
     /// Reads, works, checks deadlines and writes, without waiting.
@@ -93,7 +101,8 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
 
     /// Returns false for a busy protocol, and for a peer that does not read its answers: the transport holds it back.
     fn can_read(&self) -> bool {
-        self.protocol.can_receive() && self.transport.backlog_bytes() < BACKLOG_BYTES_MAX
+        let backlog_bytes_max = self.connections.settings.write_buffer_bytes;
+        self.protocol.can_receive() && self.transport.backlog_bytes() < backlog_bytes_max
     }
 
     fn receive(&mut self, cx: &mut Context<'_>, has_unread: &mut bool) -> Poll<ConnectionEnd> {
@@ -195,18 +204,29 @@ impl<'a, T: Transport, P: Protocol> Driver<'a, T, P> {
                 self.meter.close(CloseReason::TooSlow);
             }
             self.announce_stop();
+            self.announce_drain();
         }
     }
 
     fn check_silence(&mut self, now: Duration) {
         let idle = self.connections.settings.idle;
+        let ping = self.connections.settings.ping.unwrap_or(idle / 2);
         let silence = self.meter.silence(now);
         if self.transport.detects_silence() {
             // The transport has its own idle timeout.
         } else if silence > idle {
             self.meter.close(CloseReason::TimedOut);
-        } else if silence > idle / 2 {
+        } else if silence > ping {
             self.transport.queue_probe();
+        }
+    }
+
+    /// Announces once that the server drains.
+    fn announce_drain(&mut self) {
+        let number = self.connections.drain();
+        if number != 0 && number != self.drain_announced {
+            self.drain_announced = number;
+            self.protocol.handle_drain(&mut OutgoingMessages::new(&self.connections.metrics, self.transport));
         }
     }
 
@@ -225,6 +245,8 @@ fn handle<P: Protocol>(protocol: &mut P, path: DeliveryPath, bytes: &[u8], meter
             // During the handshake, strikes and the deadline limit the peer instead of rates.
             if !meter.is_open() || meter.admits(protocol.class(&message)) {
                 protocol.handle_message(path, message, meter);
+            } else {
+                protocol.handle_excess(message);
             }
             true
         }

@@ -28,6 +28,8 @@ pub enum MessageClass {
     Frequent,
     /// Fragments of longer messages.
     Fragments,
+    /// Requests that cost much more than others, such as the creation of a match.
+    Costly,
 }
 
 /// Rates of an open connection, by class.
@@ -39,18 +41,20 @@ pub struct MessageRates {
     pub frequent: RateLimit,
     /// Rate of [`MessageClass::Fragments`].
     pub fragments: RateLimit,
+    /// Rate of [`MessageClass::Costly`].
+    pub costly: RateLimit,
 }
 
 impl MessageRates {
     /// Uses the same rate for every class, each with its own bucket.
     #[must_use]
     pub fn all(rate: RateLimit) -> MessageRates {
-        MessageRates { usual: rate, frequent: rate, fragments: rate }
+        MessageRates { usual: rate, frequent: rate, fragments: rate, costly: rate }
     }
 
-    fn buckets(self, now: Duration) -> [TokenBucket; 3] {
+    fn buckets(self, now: Duration) -> [TokenBucket; 4] {
         // In the order of `MessageClass`.
-        [self.usual, self.frequent, self.fragments].map(|rate| TokenBucket::new(rate, now))
+        [self.usual, self.frequent, self.fragments, self.costly].map(|rate| TokenBucket::new(rate, now))
     }
 }
 
@@ -65,7 +69,7 @@ pub struct RateMeter<'a> {
     /// True if the peer has sent anything in the current second.
     is_active: bool,
     is_open: bool,
-    buckets: [TokenBucket; 3],
+    buckets: [TokenBucket; 4],
     strikes: u32,
     end: Option<ConnectionEnd>,
 }
@@ -195,10 +199,11 @@ mod tests {
         let metrics = ConnectionMetrics::new(&Registry::new());
         let mut meter = RateMeter::new(&metrics, MessageRates::all(RATE), Duration::ZERO);
         meter.open(MessageRates::all(RATE), Duration::ZERO);
-        for class in [MessageClass::Usual, MessageClass::Frequent, MessageClass::Fragments] {
+        let classes = [MessageClass::Usual, MessageClass::Frequent, MessageClass::Fragments, MessageClass::Costly];
+        for class in classes {
             assert_eq!([(); 3].map(|()| meter.admits(class)), [true, true, false], "{class:?}");
         }
-        assert_eq!(meter.strikes, 3);
+        assert_eq!(meter.strikes, 4);
     }
 
     #[test]

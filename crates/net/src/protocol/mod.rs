@@ -15,7 +15,7 @@ use std::task::Context;
 /// all protocols: turns, deadlines, rates, idle peers, slow readers and the stop notice. In one turn it calls, in this
 /// order:
 ///
-/// 1. for each received message: `decode`, `class`, `handle_message`; or `handle_unreadable`;
+/// 1. for each received message: `decode`, `class`, `handle_message` or `handle_excess`; or `handle_unreadable`;
 /// 2. `poll_work`;
 /// 3. `handle_second`, each second, and `handle_stop`, once; or `handle_deadline`, if the handshake takes too long;
 /// 4. `answer`, and then `fill` while the transport accepts data and `has_output` is true.
@@ -55,6 +55,9 @@ pub trait Protocol: Send {
     /// Handles a message that is within its rate.
     fn handle_message(&mut self, path: DeliveryPath, message: Self::Message, meter: &mut RateMeter<'_>);
 
+    /// Handles a message that exceeds its rate and is dropped. The driver adds a strike for it.
+    fn handle_excess(&mut self, _message: Self::Message) {}
+
     /// Handles bytes that cannot be decoded. The driver adds strikes for them.
     fn handle_unreadable(&mut self, error: Self::Unreadable, meter: &mut RateMeter<'_>);
 
@@ -88,6 +91,9 @@ pub trait Protocol: Send {
     fn closing(&self) -> Option<&Closing> {
         None
     }
+
+    /// Announces to the peer that the server takes no new rooms and joins. The connection stays open.
+    fn handle_drain<T: Transport>(&mut self, _out: &mut OutgoingMessages<'_, T>) {}
 
     /// Announces to the peer that the server stops in `deadline_ms`.
     fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut OutgoingMessages<'_, T>);

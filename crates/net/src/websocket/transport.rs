@@ -12,12 +12,18 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+/// Close code of a connection that ended as intended.
+const NORMAL_CLOSURE: u16 = 1_000;
+
 /// Server side of a WebSocket over any byte stream, after the upgrade.
 pub struct WebSocket<S> {
     stream: S,
     decoder: Decoder,
     encoding: Encoding,
     compressed: bool,
+    /// True if reasons have no close codes of their own.
+    closes_plainly: bool,
+    read_buffer_bytes: usize,
     /// Bytes to be written. While empty, the buffer is in the thread's pool.
     out: Vec<u8>,
     /// Number of bytes of `out` that are written.
@@ -30,7 +36,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
     /// Creates a WebSocket after its upgrade.
     pub fn new(stream: S, encoding: Encoding, compressed: bool) -> Self {
         let decoder = Decoder::new(Role::Server, HELLO_BYTES_MAX).compressed(compressed);
-        WebSocket { stream, decoder, encoding, compressed, out: Vec::new(), written: 0, is_closed: false }
+        WebSocket {
+            stream,
+            decoder,
+            encoding,
+            compressed,
+            closes_plainly: false,
+            read_buffer_bytes: buffers::READ_BYTES,
+            out: Vec::new(),
+            written: 0,
+            is_closed: false,
+        }
+    }
+
+    /// Closes with code 1000 for every reason of the server; the text says more. For protocols without close codes of their
+    /// own.
+    #[must_use]
+    pub fn closing_plainly(mut self) -> Self {
+        self.closes_plainly = true;
+        self
+    }
+
+    /// Sets the most bytes of a read. The connections of a thread share a buffer of this size.
+    #[must_use]
+    pub fn read_buffer_bytes(mut self, bytes: usize) -> Self {
+        self.read_buffer_bytes = bytes;
+        self
     }
 
     fn out(&mut self) -> &mut Vec<u8> {
@@ -96,7 +127,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
     }
 
     fn poll_receive(&mut self, cx: &mut Context<'_>, take: MessageSink<'_>) -> Poll<Result<(), TransportEnded>> {
-        buffers::with_read_buffer(|buffer| {
+        buffers::with_read_buffer(self.read_buffer_bytes, |buffer| {
             let mut read = ReadBuf::new(buffer);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read)).map_err(|_| TransportEnded::Lost)?;
             match read.filled_mut() {
@@ -152,6 +183,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Transport for WebSocket
 
     fn queue_close(&mut self, notice: &CloseNotice<'_>) {
         let payload = match notice {
+            CloseNotice::Closing(closing) if self.closes_plainly => codec::close_payload(NORMAL_CLOSURE, &closing.text),
             CloseNotice::Closing(closing) => codec::close_payload(close_code(closing.reason), &closing.text),
             CloseNotice::Violation(violation) => {
                 codec::close_payload(codec::violation_code(*violation), violation.text())
@@ -180,7 +212,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
     /// Discards input until the stream ends.
     fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            let bytes = buffers::with_read_buffer(|buffer| {
+            let bytes = buffers::with_read_buffer(self.read_buffer_bytes, |buffer| {
                 let mut read = ReadBuf::new(buffer);
                 Pin::new(&mut self.stream).poll_read(cx, &mut read).map(|done| done.map(|()| read.filled().len()))
             });
@@ -195,7 +227,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> WebSocket<S> {
 /// Returns the close code of a reason: 4000 plus the reason's number, or 1000 for a player who left.
 fn close_code(reason: CloseReason) -> u16 {
     match reason {
-        CloseReason::Left => 1_000,
+        CloseReason::Left => NORMAL_CLOSURE,
         reason => 4_000 + reason.number() as u16,
     }
 }

@@ -164,7 +164,7 @@ impl WebTransport {
         let MessageStream::Open(_, receive) = &mut self.messages else {
             return Poll::Ready(Err(TransportEnded::Closed));
         };
-        buffers::with_read_buffer(|buffer| {
+        buffers::with_read_buffer(buffers::READ_BYTES, |buffer| {
             let bytes = ready!(receive.poll_read(cx, buffer)).map_err(|error| http3::stream_ended(&error))?;
             if bytes == 0 {
                 return Poll::Ready(Err(TransportEnded::Closed));

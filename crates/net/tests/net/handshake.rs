@@ -2,7 +2,7 @@
 
 use aether_engine::Rejection;
 use aether_metrics::Registry;
-use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity};
+use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity, VerifiedAccount};
 use aether_net::memory::{MemoryClient, pair};
 use aether_net::relay::{Relay, RelaySettings};
 use aether_net::{ConnectionMetrics, ConnectionSettings, Gateway, PendingClient};
@@ -11,6 +11,7 @@ use aether_wire::{
     ClientMessage, ClientTime, CloseReason, Closing, Encoding, ErrorCode, ErrorNotice, Hello, Manifest, Permissions,
     Ping, PlayerId, RoomId, ServerMessage, SessionId, Tick, Token,
 };
+use std::any::Any;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -75,6 +76,10 @@ impl Lobby for TestLobby {
 
     fn manifest(&self, _: &JoinGrant) -> Manifest {
         Manifest::default()
+    }
+
+    fn admit_account(&self, _: VerifiedAccount) -> Result<Box<dyn Any + Send>, Rejection> {
+        Ok(Box::new(()))
     }
 
     fn sessions(&self) -> &dyn SessionCheck {

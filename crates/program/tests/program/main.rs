@@ -13,6 +13,7 @@ mod lost_database;
 mod outage;
 mod pages;
 mod private_files;
+mod recording;
 mod stolen_resume;
 mod support;
 mod unread;

@@ -49,7 +49,7 @@ async fn check_reuse(database: TestDatabase) {
     let mut again = join(server.http, &token).await.expect("the resume is accepted");
     // A message from the client shows that it has the next token.
     again.player.send(ClientMessage::Ping(Ping::default())).await;
-    again.player.wait("a pong", |message| matches!(message, ServerMessage::Pong(_)).then_some(())).await;
+    again.wait("a pong", |message| matches!(message, ServerMessage::Pong(_)).then_some(())).await;
     assert_eq!(join(server.http, &token).await.err(), Some(ErrorCode::ResumeRefused));
     assert_eq!(statuses(server.http, &mut stolen).await, [401, 401]);
     server.kill().await;

@@ -40,6 +40,10 @@ impl ServerSetup {
         Process::serve(program(), &self.data_dir, &settings).await
     }
 
+    pub fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
     /// Starts the server again at the same addresses.
     pub async fn serve_again(&self, http: SocketAddr, admin: SocketAddr) -> Process {
         let settings: Vec<&str> = self.settings.iter().map(String::as_str).collect();

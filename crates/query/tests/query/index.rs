@@ -1,6 +1,6 @@
 //! Compares the index with a check of every document.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aether_query::{Document, DocumentIndex, MatchScore, Query, SearchOrder, SortKey};
 use proptest::prelude::*;
@@ -90,7 +90,13 @@ proptest! {
                 prop_assert_eq!(index.search(&query, limit, &order), expected, "{}", query);
             }
             let scored = index.search_scored(&query, usize::MAX, &SearchOrder::default());
-            prop_assert_eq!(scored.into_iter().collect::<BTreeMap<_, _>>(), plain.scores(&query));
+            let scores = plain.scores(&query);
+            if let Some(candidates) = index.candidates(&query) {
+                prop_assert!(scores.keys().all(|key| candidates.contains(key)), "{}", query);
+                let unique: BTreeSet<u8> = candidates.iter().copied().collect();
+                prop_assert_eq!(unique.len(), candidates.len());
+            }
+            prop_assert_eq!(scored.into_iter().collect::<BTreeMap<_, _>>(), scores);
         }
     }
 
@@ -165,4 +171,13 @@ fn a_removed_document_is_found_by_no_query() {
     for query in ["*", "mode:duel", "rank:>0"] {
         assert!(index.search(&Query::parse(query).unwrap(), 10, &SearchOrder::default()).is_empty());
     }
+}
+
+#[test]
+fn candidates_are_those_of_the_most_selective_clause() {
+    let index = index_of(&(0..100).map(|rank| json!({"rank": rank, "mode": "duel"})).collect::<Vec<_>>());
+    let candidates = |query| index.candidates(&Query::parse(query).unwrap());
+    assert_eq!(candidates("+rank:>=5 +rank:<7 -mode:duel"), Some(vec![5, 6]));
+    assert_eq!(candidates("+mode:team"), Some(Vec::new()));
+    assert_eq!(candidates("*"), None);
 }

@@ -165,3 +165,11 @@ fn signs_within_words_are_letters() {
     check("name:a\"b", &json!({"name": "a\"b"}), true);
     check("name:/a", &json!({"name": "/a"}), true);
 }
+
+#[test]
+fn patterns_cost_more_than_other_clauses() {
+    let cost = |query| Query::parse(query).unwrap().cost();
+    assert_eq!(cost(""), 0);
+    assert_eq!(cost("+a:1 b:x -c:>5"), 3);
+    assert_eq!(cost("a:x* b:/x/ c:x~"), 3 * aether_query::limits::PATTERN_COST);
+}

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod acknowledgements;
+mod any_room;
 mod budget;
 mod common;
 mod component_bits;

@@ -1,9 +1,12 @@
-//! `aether admin`: shows and manages players of a running server, by its admin API.
+//! `aether admin`: shows and manages players and rooms of a running server, by its admin API.
 
 use crate::admin_key;
 use crate::config::{Config, ConfigArguments};
 use crate::tokens::Role;
 use aether_services::http_client::{HttpClient, HttpClientError, Network, Settings};
+use axum::http::Method;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -58,12 +61,175 @@ pub enum AdminAction {
         #[arg(long, default_value_t = 20)]
         limit: u32,
     },
+    /// List running and stored rooms
+    Rooms {
+        /// Only rooms of this state: running or stored
+        #[arg(long, default_value = "")]
+        state: String,
+        /// Number of rooms, up to 100
+        #[arg(long, default_value_t = 20)]
+        limit: u32,
+    },
+    /// Show, create, wake, signal, record or end a room
+    Room {
+        /// Action on the room
+        #[command(subcommand)]
+        action: RoomAction,
+    },
+    /// List recordings and their states
+    Recordings,
+    /// Begin or end a drain, or show it: no new rooms and joins, clients are told, and the server is not ready
+    Drain {
+        /// start, stop or show
+        #[arg(default_value = "show", value_parser = ["start", "stop", "show"])]
+        action: String,
+    },
     /// List refused uses of permissions and actions of operators, newest first
     Audit {
         /// Number of entries, up to 100
         #[arg(long, default_value_t = 20)]
         limit: u32,
     },
+}
+
+/// Actions of `aether admin room`. A room is named by its id.
+#[derive(clap::Subcommand, Clone, Debug)]
+pub enum RoomAction {
+    /// Show a room: state, players, tick, size and last write
+    Show {
+        /// Id of the room
+        room: String,
+    },
+    /// List the stored checkpoints of a durable room
+    Checkpoints {
+        /// Id of the room
+        room: String,
+    },
+    /// List entities of a room with their components
+    Entities {
+        /// Id of the room
+        room: String,
+        /// Number of a stored checkpoint [default: the running room, or its latest checkpoint]
+        #[arg(long)]
+        checkpoint: Option<u32>,
+        /// Number of entities, up to 1000
+        #[arg(long, default_value_t = 100)]
+        limit: u32,
+    },
+    /// Create a room
+    Create {
+        /// Room type
+        room_type: String,
+        /// Label of the room
+        #[arg(long, default_value = "")]
+        label: String,
+        /// Create a private room, which is joined by id or code only
+        #[arg(long)]
+        private: bool,
+        /// Record the room from its first tick
+        #[arg(long)]
+        record: bool,
+    },
+    /// Open a stored room
+    Wake {
+        /// Id of the room
+        room: String,
+    },
+    /// Send a text to the game of a room, and print its reply
+    Signal {
+        /// Id of the room
+        room: String,
+        /// Text of the signal
+        text: String,
+    },
+    /// End a room; a durable room is stored and unloaded
+    End {
+        /// Id of the room
+        room: String,
+    },
+    /// Begin to record a running room
+    Record {
+        /// Id of the room
+        room: String,
+    },
+    /// End the recording of a room
+    StopRecording {
+        /// Id of the room
+        room: String,
+    },
+}
+
+/// Request to the admin API, and the form of its answer.
+struct AdminCall {
+    method: Method,
+    path: String,
+    body: Option<Value>,
+    form: AnswerForm,
+}
+
+/// Form in which an answer is printed.
+enum AnswerForm {
+    /// Its fields, one per line.
+    Record,
+    /// The fields of an object in it.
+    Field(&'static str),
+    /// A list in it, as a table.
+    Table(&'static str),
+    /// Bytes in base64 in it, as text.
+    Text(&'static str),
+}
+
+impl AdminCall {
+    fn get(path: String, form: AnswerForm) -> AdminCall {
+        AdminCall { method: Method::GET, path, body: None, form }
+    }
+
+    fn post(path: String, body: Value, form: AnswerForm) -> AdminCall {
+        AdminCall { method: Method::POST, path, body: Some(body), form }
+    }
+
+    fn delete(path: String, form: AnswerForm) -> AdminCall {
+        AdminCall { method: Method::DELETE, path, body: None, form }
+    }
+
+    async fn run(self, api: &AdminClient) -> Result<String, String> {
+        let answer = api.send(self.method, &self.path, self.body).await?;
+        Ok(match self.form {
+            AnswerForm::Record => record(&answer),
+            AnswerForm::Field(name) => record(&answer[name]),
+            AnswerForm::Table(name) => table(answer[name].as_array().map_or(&[], Vec::as_slice)),
+            AnswerForm::Text(name) => {
+                let bytes = STANDARD.decode(answer[name].as_str().unwrap_or_default()).unwrap_or_default();
+                format!("{}\n", String::from_utf8_lossy(&bytes))
+            }
+        })
+    }
+}
+
+impl RoomAction {
+    fn call(&self) -> AdminCall {
+        use AnswerForm::{Field, Record, Table, Text};
+        let room = |room: &str, action: &str| format!("/api/rooms/{}{action}", encoded(room));
+        match self {
+            RoomAction::Show { room: id } => AdminCall::get(room(id, ""), Field("room")),
+            RoomAction::Checkpoints { room: id } => AdminCall::get(room(id, ""), Table("checkpoints")),
+            RoomAction::Entities { room: id, checkpoint, limit } => {
+                let checkpoint = checkpoint.map_or_else(String::new, |number| format!("&checkpoint={number}"));
+                AdminCall::get(room(id, &format!("/entities?limit={limit}{checkpoint}")), Table("entities"))
+            }
+            RoomAction::Create { room_type, label, private, record } => {
+                let new = json!({ "type": room_type, "label": label, "private": private, "record": record });
+                AdminCall::post("/api/rooms".to_owned(), new, Record)
+            }
+            RoomAction::Wake { room: id } => AdminCall::post(room(id, "/wake"), json!({}), Record),
+            RoomAction::Signal { room: id, text } => {
+                AdminCall::post(room(id, "/signal"), json!({ "data": STANDARD.encode(text) }), Text("data"))
+            }
+            RoomAction::End { room: id } => AdminCall::post(room(id, "/end"), json!({}), Record),
+            RoomAction::Record { room: id } => AdminCall::post(room(id, "/recording"), json!({}), Record),
+            RoomAction::StopRecording { room: id } => AdminCall::delete(room(id, "/recording"), Record),
+        }
+    }
 }
 
 impl AdminArguments {
@@ -77,25 +243,36 @@ impl AdminArguments {
 impl AdminAction {
     /// Calls the admin API of the configured server.
     pub async fn run(&self, config: &Config) -> Result<String, String> {
-        let api = AdminClient::new(config)?;
+        self.call().run(&AdminClient::new(config)?).await
+    }
+
+    fn call(&self) -> AdminCall {
+        use AnswerForm::{Record, Table};
         let player = |player: &str, action: &str| format!("/api/players/{}{action}", encoded(player));
-        let (path, body, list) = match self {
-            AdminAction::Show { player: name } => (player(name, ""), None, None),
-            AdminAction::Ban { player: name } => (player(name, "/ban"), Some(json!({})), None),
-            AdminAction::Unban { player: name } => (player(name, "/unban"), Some(json!({})), None),
-            AdminAction::SignOut { player: name } => (player(name, "/sign-out"), Some(json!({})), None),
-            AdminAction::Role { player: name, role } => {
-                (player(name, "/role"), Some(json!({ "role": role.name() })), None)
-            }
+        let change = |name: &str, action: &str, body| AdminCall::post(player(name, action), body, Record);
+        match self {
+            AdminAction::Show { player: name } => AdminCall::get(player(name, ""), Record),
+            AdminAction::Ban { player: name } => change(name, "/ban", json!({})),
+            AdminAction::Unban { player: name } => change(name, "/unban", json!({})),
+            AdminAction::SignOut { player: name } => change(name, "/sign-out", json!({})),
+            AdminAction::Role { player: name, role } => change(name, "/role", json!({ "role": role.name() })),
             AdminAction::Sessions { player: name, limit } => {
-                (player(name, &format!("/sessions?limit={limit}")), None, Some("sessions"))
+                AdminCall::get(player(name, &format!("/sessions?limit={limit}")), Table("sessions"))
             }
-            AdminAction::Audit { limit } => (format!("/api/audit?limit={limit}"), None, Some("entries")),
-        };
-        let answer = api.send(&path, body).await?;
-        match list {
-            None => Ok(record(&answer)),
-            Some(list) => Ok(table(answer[list].as_array().map_or(&[], Vec::as_slice))),
+            AdminAction::Audit { limit } => AdminCall::get(format!("/api/audit?limit={limit}"), Table("entries")),
+            AdminAction::Rooms { state, limit } => {
+                AdminCall::get(format!("/api/rooms?limit={limit}&state={}", encoded(state)), Table("rooms"))
+            }
+            AdminAction::Room { action } => action.call(),
+            AdminAction::Recordings => AdminCall::get("/api/recordings".to_owned(), Table("recordings")),
+            AdminAction::Drain { action } => {
+                let path = "/api/drain".to_owned();
+                match action.as_str() {
+                    "start" => AdminCall::post(path, json!({}), Record),
+                    "stop" => AdminCall::delete(path, Record),
+                    _ => AdminCall::get(path, Record),
+                }
+            }
         }
     }
 }
@@ -125,12 +302,13 @@ impl AdminClient {
     }
 
     /// Sends a request, and returns the answer or the error for the operator.
-    async fn send(&self, path: &str, body: Option<Value>) -> Result<Value, String> {
+    async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
         let (url, bearer) = (format!("http://{}{path}", self.address), format!("Bearer {}", self.key));
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-        let answer = match body {
-            None => self.http.get(&url, &headers).await,
-            Some(body) => self.http.post(&url, &headers, body.to_string()).await,
+        let answer = match method {
+            Method::DELETE => self.http.delete(&url, &headers).await,
+            Method::POST => self.http.post(&url, &headers, body.unwrap_or_default().to_string()).await,
+            _ => self.http.get(&url, &headers).await,
         };
         let answer = answer.map_err(|error| self.unreachable(&error))?;
         let json = serde_json::from_slice::<Value>(&answer.body).ok();

@@ -44,7 +44,7 @@ pub enum Command {
     Seed(SeedArguments),
     /// List durable rooms or the stored states of one, or write a state to a file; a server may run meanwhile
     Rooms(RoomsArguments),
-    /// Show, ban, unban and sign out players of a running server, and change their roles
+    /// Manage players and rooms of a running server, record rooms, and drain it
     Admin(AdminArguments),
     /// Replay a recorded room, compare every tick with the recording and print the last hash
     Replay(ReplayArguments),

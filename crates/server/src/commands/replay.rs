@@ -1,7 +1,7 @@
 //! `aether replay`: replays a recorded room.
 
 use crate::server::Server;
-use aether_engine::recording::Recording;
+use aether_engine::recording::{Recording, RecordingEnd};
 use aether_rooms::RoomDefinition;
 use aether_wire::Tick;
 use std::path::PathBuf;
@@ -29,8 +29,15 @@ pub(crate) fn run(server: &Server, arguments: &ReplayArguments) -> Result<String
     let last = last.map_err(|error| format!("{path}: {error}"))?;
     match last {
         Some((Tick(tick), hash)) => {
-            let of = recording.ticks();
-            Ok(format!("{}: tick {tick} of {of}, hash {hash:016x}, as recorded\n", recording.game))
+            let of = recording.last_tick().0;
+            let cut = match recording.end() {
+                _ if tick < of => "",
+                Some(RecordingEnd::Stopped | RecordingEnd::RoomEnded) => "",
+                Some(RecordingEnd::Full) => "; the recording reached its limit of bytes",
+                Some(RecordingEnd::TooSlow) => "; the disk of the server did not keep up with the recording",
+                Some(RecordingEnd::Failed) | None => "; the recording was cut off after this tick",
+            };
+            Ok(format!("{}: tick {tick} of {of}, hash {hash:016x}, as recorded{cut}\n", recording.game))
         }
         None => Ok(format!("{}: the recording is empty\n", recording.game)),
     }

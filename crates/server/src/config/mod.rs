@@ -47,6 +47,8 @@ configuration! {
             webtransport: WebTransport,
             /// Limits of realtime connections, for every transport.
             connections: Connections,
+            /// The services socket (`/ws`): presence, status, functions. Its connections also count against `[connections]`.
+            socket: Socket,
             /// Settings for all rooms. `[room.<type>]` has settings for one room type.
             rooms: Rooms,
             /// Database of accounts, storage, leaderboards and durable rooms.
@@ -129,6 +131,37 @@ section! {
         header_seconds: u32 = 10, within 1..=300;
         /// Time limit of a request, from its headers to its answer.
         request_seconds: u32 = 30, within 1..=3600;
+        /// Maximum size of all headers of a request. Larger requests get 431. An HTTP/1.1 connection has a buffer of up to
+        /// this size in each direction, so a higher value costs memory per connection.
+        header_bytes_max: usize = 16384, within 8192..=1048576;
+        /// Speaks HTTP/2 with clients that ask for it: over TLS by ALPN, without TLS by prior knowledge. Otherwise only
+        /// HTTP/1.1. WebSockets always use HTTP/1.1.
+        http2: bool = true;
+        /// Maximum number of concurrent requests of an HTTP/2 connection. More let one connection cause more work and hold
+        /// more memory.
+        http2_streams_max: u32 = 64, within 1..=1000;
+        /// Bytes of a request body that an HTTP/2 client may send before the server has read them. A larger window uploads
+        /// faster over a long distance, and costs up to this much memory per request.
+        http2_stream_window_bytes: u32 = 1048576, within 16384..=16777216;
+        /// Bytes of all request bodies of an HTTP/2 connection that the client may send before the server has read them.
+        /// It bounds the memory of a connection.
+        http2_connection_window_bytes: u32 = 1048576, within 65535..=16777216;
+        /// Time between two pings to an HTTP/2 client. A shorter time detects lost clients sooner, and costs a packet in each
+        /// direction.
+        http2_ping_seconds: u32 = 10, within 1..=3600;
+        /// Time limit for the answer to such a ping. Then the connection is closed.
+        http2_ping_timeout_seconds: u32 = 20, within 1..=300;
+        /// Bytes that the server hands to the system before the network has sent them, per connection of HTTP or WebSocket
+        /// (Linux only). More makes state packets older when they are sent to a slow client; less costs more system calls.
+        socket_unsent_bytes: u32 = 16384, within 1024..=16777216;
+        /// Send buffer of a connection in the system (`SO_SNDBUF`): bytes that are sent and not acknowledged yet, and those
+        /// of `socket_unsent_bytes`. Linux reserves twice as much. Default: the system adapts it to the network; a fixed size
+        /// bounds the memory, and limits the speed to this much per round trip.
+        socket_send_bytes: Option<u32> = None, within 4096..=16777216;
+        /// Receive buffer of a connection in the system (`SO_RCVBUF`): bytes of the client that the server has not read yet.
+        /// Linux reserves twice as much. Default: the system adapts it to the network; a fixed size bounds the memory, and
+        /// limits the speed of uploads to this much per round trip.
+        socket_receive_bytes: Option<u32> = None, within 4096..=16777216;
         /// Origins of other sites whose pages may use the API and connect. Pages of this server always may. On loopback, so
         /// may pages of other servers on this machine. An origin that is not on this machine makes the server count as
         /// public.
@@ -167,6 +200,10 @@ section! {
         handshake_seconds: u32 = 10, within 1..=300;
         /// A connection on which nothing arrives from the client for this long is closed.
         idle_seconds: u32 = 30, within 2..=3600;
+        /// A WebSocket on which nothing arrives from the client for this long gets a ping, and then one each second, until
+        /// something arrives. Less than `idle_seconds`. Default: half of `idle_seconds`. A shorter time keeps proxies from
+        /// closing silent connections; pings of phones cost battery. WebTransport has pings of its own.
+        ping_seconds: Option<u32> = None, within 1..=3600;
         /// Maximum size of a client's message after the handshake. A higher value costs memory per connection.
         message_bytes_max: usize = 512, within 64..=65536;
         /// Allows compression of WebSocket messages. State packets hardly shrink, and compression costs time and memory per
@@ -179,6 +216,27 @@ section! {
         /// A connection that accepts no data for this long is closed. So is an HTTP connection that takes less than 16 KiB of
         /// its answers in this time.
         write_stall_seconds: u32 = 10, within 1..=300;
+        /// Maximum number of bytes that a WebSocket reads at once. All connections of a thread share one buffer of this size,
+        /// so a larger one costs little memory; it lets one connection do more work before others have their turn.
+        read_buffer_bytes: usize = 16384, within 1024..=1048576;
+        /// Unwritten bytes of a connection from which the server stops reading from its client. A client that does not read
+        /// its answers can hold about this much memory, and as much again for what arrived in one turn.
+        write_buffer_bytes: usize = 65536, within 4096..=16777216;
+    }
+}
+
+section! {
+    /// The services socket.
+    pub struct Socket {
+        /// Maximum size of a client's message. A higher value costs memory per connection.
+        message_bytes_max: usize = 65_536, within 4096..=1048576;
+        /// Rate limit of a connection's messages. Messages that cost more or reach many, such as a join of a chat or a status,
+        /// have a limit of 5 per second; data of matches and parties 60 (burst 30).
+        messages_per_second: u32 = 100, within 1..=100000;
+        /// Burst of `messages_per_second`: messages that may arrive at once after a pause.
+        messages_burst: u32 = 40, within 1..=100000;
+        /// Maximum number of a connection's requests that run at a time. Further ones wait, and nothing more is read.
+        requests_max: usize = 16, within 1..=64;
     }
 }
 
@@ -202,6 +260,10 @@ section! {
         /// Number of checkpoints per room that are kept as history; 0 keeps none. Each is as large as the state of the
         /// room.
         snapshots_kept: u32 = 10, within 0..=1000;
+        /// Maximum number of recordings of rooms that operators run at once; 0 allows none.
+        recordings_max: usize = 4, within 0..=1000;
+        /// Maximum size of a recording in MiB. A recording that reaches it ends. Eight players take about 2.5 kB per second.
+        recording_mib_max: u32 = 256, within 1..=4095;
         /// After a restart, players of a durable room can resume if the server was down for less than this time.
         away_seconds: u32 = 3600, within 0..=604800;
         /// A durable room in which nothing was stored for this many days is deleted.

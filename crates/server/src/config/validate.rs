@@ -150,6 +150,16 @@ impl Config {
                 ));
             }
         }
+        if let Some(ping) = limits.ping_seconds.filter(|ping| *ping >= limits.idle_seconds) {
+            problems.push(self.problem(
+                "connections.ping_seconds",
+                format!(
+                    "connections.ping_seconds is {ping}, and connections.idle_seconds is {}: a connection would be closed \
+                     before its first ping. Lower ping_seconds, or raise idle_seconds.",
+                    limits.idle_seconds
+                ),
+            ));
+        }
         if crate::logging::filter(&self.log.filter).is_err() {
             problems.push(self.problem(
                 "log.filter",

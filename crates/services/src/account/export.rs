@@ -122,6 +122,7 @@ const SECTIONS: [Section; 14] = [
             ("role", Text),
             ("issued_at", Number),
             ("heard", Flag),
+            ("metadata", Text),
         ],
     },
     Section {

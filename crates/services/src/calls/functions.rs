@@ -14,8 +14,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tracing::error;
 
-const FUNCTION_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "RPC function not found");
-const NAME_MISSING: ServiceError = ServiceError::new(GrpcCode::InvalidArgument, "RPC ID missing");
+/// The function does not exist, or is not for clients.
+pub const FUNCTION_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "RPC function not found");
+/// A call names no function.
+pub const FUNCTION_NAME_MISSING: ServiceError = ServiceError::new(GrpcCode::InvalidArgument, "RPC ID missing");
 
 type FunctionFuture = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, ServiceError>> + Send>>;
 type RunFunction = Box<dyn Fn(Arc<Services>, Arc<CallContext>, Vec<u8>) -> FunctionFuture + Send + Sync>;
@@ -131,7 +133,7 @@ impl Serve for RpcFunc {
     async fn serve(call: &Call<'_>, request: Rpc) -> Result<Rpc, ServiceError> {
         let Rpc { id, payload, .. } = request;
         if id.is_empty() {
-            return Err(NAME_MISSING);
+            return Err(FUNCTION_NAME_MISSING);
         }
         let function = find(call.registered, &id)?;
         let answer = function.run(call.services, call.context, payload.into_bytes()).await?;

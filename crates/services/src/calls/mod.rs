@@ -5,6 +5,7 @@
 //! ```text
 //!   HTTP route ──→ run::<O> ──┐
 //!   Rust code ───→ call::<O> ─┼─→ access → before hooks → Serve::serve → after hooks
+//!   socket ──────→ call::<O> ─┤
 //!   rooms ───────→ call_bytes ┤
 //!   by name ─────→ call_json ─┘   (hooks of the program, then of the modules in their order)
 //! ```
@@ -20,7 +21,7 @@ mod metrics;
 mod modules;
 mod serve;
 
-pub use functions::Functions;
+pub use functions::{FUNCTION_NAME_MISSING, FUNCTION_NOT_FOUND, Functions};
 pub(crate) use limits::answer_blocks;
 pub use limits::{
     ANSWER_BLOCK_BYTES, ANSWER_BYTES_MAX, FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, HOOKS_MAX, MATCH_TYPE_NAME_BYTES_MAX,
@@ -35,10 +36,11 @@ use crate::caller::CallContext;
 use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
-use crate::{account, admin, event, leaderboard, profile, purchase, session, storage};
+use crate::{account, admin, event, leaderboard, profile, purchase, router, session, status, storage};
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
 use aether_messages::prost::Name as _;
+use aether_messages::socket;
 use aether_metrics::Registry;
 use aether_store::on_behalf_of;
 use modules::Registered;
@@ -119,11 +121,14 @@ impl Operations {
         Operations::default()
             .and(account::serve::operations)
             .and(admin::serve::operations)
+            .and(admin::serve_room::operations)
             .and(event::serve::operations)
             .and(leaderboard::serve::operations)
             .and(profile::serve::operations)
             .and(purchase::serve::operations)
+            .and(router::serve::operations)
             .and(session::serve::operations)
+            .and(status::serve::operations)
             .and(storage::serve::operations)
             .with::<RpcFunc>()
     }
@@ -324,7 +329,14 @@ impl Services {
 
 /// Returns true if there is an operation of this name, served or not.
 pub(crate) fn is_operation(name: &str) -> bool {
-    let names = [operation::NAMES, account::operation::NAMES, admin::operation::NAMES, profile::operation::NAMES];
+    let names = [
+        operation::NAMES,
+        socket::NAMES,
+        account::operation::NAMES,
+        admin::operation::NAMES,
+        admin::room::NAMES,
+        profile::operation::NAMES,
+    ];
     names.iter().any(|names| names.contains(&name))
 }
 

@@ -2,12 +2,15 @@
 
 use super::modules::Registered;
 use crate::caller::{CallContext, Caller, UserIdentity};
-use crate::error::{ServiceError, TOKEN_REQUIRED};
+use crate::error::{GrpcCode, ServiceError, TOKEN_REQUIRED};
 use crate::services::Services;
 use crate::session::tokens::Role;
 use aether_messages::Operation;
 use std::sync::Arc;
 use uuid::Uuid;
+
+const SOCKET_REQUIRED: ServiceError =
+    ServiceError::new(GrpcCode::FailedPrecondition, "This operation needs a socket. Send it over /ws.");
 
 /// Operation with a handler.
 pub trait Serve: Operation {
@@ -134,6 +137,11 @@ impl Call<'_> {
     /// Returns the identity of the caller, or an error if it is not a user.
     pub fn identity(&self) -> Result<&Arc<UserIdentity>, ServiceError> {
         self.context.caller.user().ok_or(TOKEN_REQUIRED)
+    }
+
+    /// Returns the socket session of the call, or an error if it came over no socket.
+    pub fn socket(&self) -> Result<Uuid, ServiceError> {
+        self.context.socket.ok_or(SOCKET_REQUIRED)
     }
 
     /// Returns the account that owns what the call writes: that of the caller, or the one that server code names.

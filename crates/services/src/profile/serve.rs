@@ -21,32 +21,32 @@ impl Serve for ListProfiles {
     const PRESET: RatePreset = RatePreset::Read;
 
     async fn serve(call: &Call<'_>, _: Empty) -> Result<ProfileList, ServiceError> {
-        call.services.profiles.list(call.identity()?.user).await.map(Into::into)
+        call.services.profiles.list(call.owner()?).await.map(Into::into)
     }
 }
 
 impl Serve for CreateProfile {
     async fn serve(call: &Call<'_>, request: CreateProfileRequest) -> Result<ShownProfile, ServiceError> {
-        call.services.profiles.create(call.identity()?.user, request.into()).await.map(Into::into)
+        call.services.profiles.create(call.owner()?, request.into()).await.map(Into::into)
     }
 }
 
 impl Serve for UpdateProfile {
     async fn serve(call: &Call<'_>, request: UpdateProfileRequest) -> Result<ShownProfile, ServiceError> {
-        let (user, change) = (call.identity()?.user, request.profile.unwrap_or_default().into());
+        let (user, change) = (call.owner()?, request.profile.unwrap_or_default().into());
         call.services.profiles.update(user, &request.id, change).await.map(Into::into)
     }
 }
 
 impl Serve for DeleteProfile {
     async fn serve(call: &Call<'_>, request: ProfileRequest) -> Result<ActiveProfile, ServiceError> {
-        let active = call.services.profiles.delete(call.identity()?.user, &request.id).await?;
+        let active = call.services.profiles.delete(call.owner()?, &request.id).await?;
         Ok(ActiveProfile { active: active.id })
     }
 }
 
 impl Serve for SelectProfile {
     async fn serve(call: &Call<'_>, request: ProfileRequest) -> Result<ShownProfile, ServiceError> {
-        call.services.profiles.select(call.identity()?.user, &request.id).await.map(Into::into)
+        call.services.profiles.select(call.owner()?, &request.id).await.map(Into::into)
     }
 }

@@ -11,7 +11,7 @@ mod open;
 mod visit;
 mod write;
 
-pub use list::{CheckpointInfo, ROOMS_LISTED_MAX, Summary};
+pub use list::{CheckpointInfo, ROOMS_LISTED_MAX, StoredRoom, StoredState, Summary};
 pub use open::{LEASE_HELD, NewRoom, OpenedRoom, ROOMS_STORED_MAX_REACHED, RoomChoice, RoomCreator};
 pub use visit::{VISITS_LISTED_MAX, Visit, VisitRecord};
 pub use write::{Batch, Checkpoint, LEASE_LOST, StoredMember};
@@ -20,6 +20,7 @@ use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::session::tokens::Role;
 use aether_store::{Dialect, SqlRow, Store, StoreError, Transaction, values};
+use aether_wire::JoinMetadata;
 use std::sync::Arc;
 use uuid::Uuid;
 use visit::Visits;
@@ -58,6 +59,8 @@ pub struct MemberIdentity {
     pub role: Role,
     /// Issue time of the member's access token, in seconds since 1970.
     pub issued_at: u64,
+    /// Metadata that the member joined with.
+    pub metadata: JoinMetadata,
 }
 
 /// Room and member that a resume token belongs to.
@@ -94,13 +97,13 @@ impl Rooms {
 
     /// Finds the member and room of a resume token by its hash.
     pub async fn find_by_token_hash(&self, hash: [u8; 32]) -> Result<Option<ResumeTarget>, ServiceError> {
-        let select = "SELECT p.player, p.user_id, p.session, p.name, p.role, p.issued_at,
+        let select = "SELECT p.player, p.user_id, p.session, p.name, p.role, p.issued_at, p.metadata,
                 p.room, r.room_type, p.heard AND p.hash <> ?1
             FROM room_players p JOIN rooms r ON r.id = p.room WHERE p.hash = ?1 OR p.previous_hash = ?1";
         let operation = move |transaction: &mut Transaction<'_>| {
             let found = transaction.row(select, values![&hash[..]], |row| {
                 let identity = MemberIdentity::from_row(row)?;
-                Ok(ResumeTarget { identity, room: row.get(6)?, room_type: row.get(7)?, is_spent: row.get(8)? })
+                Ok(ResumeTarget { identity, room: row.get(7)?, room_type: row.get(8)?, is_spent: row.get(9)? })
             })?;
             Ok(found)
         };
@@ -135,7 +138,7 @@ impl Rooms {
 }
 
 impl MemberIdentity {
-    /// Reads the first six columns of a row.
+    /// Reads the first seven columns of a row.
     fn from_row(row: &SqlRow<'_>) -> Result<MemberIdentity, StoreError> {
         let role = row.get::<String>(4)?;
         Ok(MemberIdentity {
@@ -145,6 +148,7 @@ impl MemberIdentity {
             name: row.get(3)?,
             role: role.parse().map_err(|_| out_of_range("role"))?,
             issued_at: u64::try_from(row.get::<i64>(5)?).map_err(|_| out_of_range("issued_at"))?,
+            metadata: serde_json::from_str(&row.get::<String>(6)?).map_err(|_| out_of_range("metadata"))?,
         })
     }
 }

@@ -71,6 +71,10 @@ pub struct OpenedRoom {
     pub lease: RoomLease,
     /// Description of the room.
     pub room: NewRoom,
+    /// Last known tick of the room.
+    pub tick: u32,
+    /// Upper bound of the time that the room ran after this tick, in milliseconds; 0 if it was unloaded.
+    pub ran_ms_max: i64,
     /// State of the latest checkpoint. `None` if none was stored.
     pub state: Option<Vec<u8>>,
     /// Number of the last journal entry that the state includes.
@@ -99,9 +103,10 @@ impl Rooms {
             }
             let insert = format!(
                 "INSERT INTO rooms
-                    (id, code, room_type, wanted_label, label, created_at, updated_at, node, epoch, lease_until, is_private)
-                 VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?5, ?6, 1, {} + ?7, ?8) ON CONFLICT DO NOTHING",
-                now(transaction)
+                    (id, code, room_type, wanted_label, label, created_at, updated_at, node, epoch, lease_until, is_private,
+                     tick_at)
+                 VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?5, ?6, 1, {now} + ?7, ?8, {now}) ON CONFLICT DO NOTHING",
+                now = now(transaction)
             );
             let NewRoom { id, code, room_type, wanted_label, is_private } = &room;
             let parameters = values![id, code, room_type, wanted_label, at, &node, LEASE_MS, *is_private];
@@ -164,10 +169,10 @@ impl Rooms {
     ) -> Result<Option<OpenedRoom>, ServiceError> {
         let (node, at) = (node.to_owned(), self.clock.now_ms());
         let operation = move |transaction: &mut Transaction<'_>| {
-            let Some(lease_and_room) = take_lease(transaction, &node, &choice, (away_ms_max, at))? else {
+            let Some(taken) = take_lease(transaction, &node, &choice, (away_ms_max, at))? else {
                 return Ok(None);
             };
-            Ok(Some(read(transaction, lease_and_room)?))
+            Ok(Some(read(transaction, taken)?))
         };
         self.store.write(operation).await
     }
@@ -179,11 +184,12 @@ fn take_lease(
     node: &str,
     choice: &RoomChoice,
     (away_ms_max, at): (i64, i64),
-) -> Result<Option<(RoomLease, NewRoom)>, ServiceError> {
+) -> Result<Option<TakenRoom>, ServiceError> {
     let (column, text) = choice.column();
     let now = now(transaction);
     let select = format!(
-        "SELECT id, code, room_type, wanted_label, epoch, node = ?2 OR lease_until <= {now}, {now} - lease_until, is_private
+        "SELECT id, code, room_type, wanted_label, epoch, node = ?2 OR lease_until <= {now}, {now} - lease_until, is_private,
+            tick, tick_at, lease_until
          FROM rooms WHERE {column} = ?1{}",
         transaction.for_update()
     );
@@ -195,9 +201,13 @@ fn take_lease(
             wanted_label: row.get(3)?,
             is_private: row.get(7)?,
         };
-        Ok((room, row.get::<i64>(4)?, row.get::<bool>(5)?, row.get::<i64>(6)?))
+        let (tick, tick_at, lease_until): (i64, i64, i64) = (row.get(8)?, row.get(9)?, row.get(10)?);
+        // The room ran at most until its lease expired. The tick of a room that an earlier version stored is unknown.
+        let ran_ms_max = if tick_at == 0 { 0 } else { (lease_until - tick_at).max(0) };
+        let tick = u32::try_from(tick).map_err(|_| out_of_range("tick"))?;
+        Ok(((room, tick, ran_ms_max), row.get::<i64>(4)?, row.get::<bool>(5)?, row.get::<i64>(6)?))
     })?;
-    let Some((room, epoch, is_free, since_lease_ms)) = found else { return Ok(None) };
+    let Some(((room, tick, ran_ms_max), epoch, is_free, since_lease_ms)) = found else { return Ok(None) };
     if !is_free {
         return Err(LEASE_HELD);
     }
@@ -210,19 +220,27 @@ fn take_lease(
         let left = "UPDATE room_visits SET left_at = ?2, reason = 'server_lost' WHERE room = ?1 AND left_at IS NULL";
         transaction.execute(left, values![&lease.room, at])?;
     }
-    Ok(Some((lease, room)))
+    let ran_ms_max = ran_ms_max.min(ran_ms_max + since_lease_ms);
+    Ok(Some(TakenRoom { lease, room, tick, ran_ms_max: ran_ms_max.max(0) }))
 }
 
-fn read(transaction: &mut Transaction<'_>, (lease, room): (RoomLease, NewRoom)) -> Result<OpenedRoom, StoreError> {
+/// Room whose lease was taken.
+struct TakenRoom {
+    lease: RoomLease,
+    room: NewRoom,
+    tick: u32,
+    ran_ms_max: i64,
+}
+
+fn read(transaction: &mut Transaction<'_>, taken: TakenRoom) -> Result<OpenedRoom, StoreError> {
+    let TakenRoom { lease, room, tick, ran_ms_max } = taken;
     let select = "SELECT state, applied FROM room_states WHERE room = ?1 AND number = 0";
     let state =
         transaction.row(select, values![&lease.room], |row| Ok((row.get::<Vec<u8>>(0)?, row.get::<i64>(1)?)))?;
     let (state, applied) = state.map_or((None, 0), |(state, applied)| (Some(state), applied));
     let select = "SELECT last_player FROM rooms WHERE id = ?1";
     let last_player = transaction.row(select, values![&lease.room], |row| row.get::<i64>(0))?.unwrap_or(0);
-    let select =
-        "SELECT player, user_id, session, name, role, issued_at FROM room_players WHERE room = ?1 ORDER BY player";
-    let members = transaction.rows(select, values![&lease.room], MemberIdentity::from_row)?;
+    let members = members(transaction, &lease.room)?;
     let select = "SELECT number, entry FROM room_journal WHERE room = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
     let journal = transaction.rows(select, values![&lease.room, applied, JOURNAL_MAX], |row| {
         let number = u64::try_from(row.get::<i64>(0)?).map_err(|_| out_of_range("number"))?;
@@ -230,7 +248,14 @@ fn read(transaction: &mut Transaction<'_>, (lease, room): (RoomLease, NewRoom)) 
     })?;
     let applied = u64::try_from(applied).map_err(|_| out_of_range("applied"))?;
     let last_player = u32::try_from(last_player).map_err(|_| out_of_range("last_player"))?;
-    Ok(OpenedRoom { lease, room, state, applied, last_player, members, journal })
+    Ok(OpenedRoom { lease, room, tick, ran_ms_max, state, applied, last_player, members, journal })
+}
+
+/// Returns the members of a room, by player id.
+pub(super) fn members(transaction: &mut Transaction<'_>, room: &str) -> Result<Vec<MemberIdentity>, StoreError> {
+    let select = "SELECT player, user_id, session, name, role, issued_at, metadata
+        FROM room_players WHERE room = ?1 ORDER BY player";
+    transaction.rows(select, values![room], MemberIdentity::from_row)
 }
 
 /// Rejects a creator with too many stored rooms. Reads at most as many rows as the limit.

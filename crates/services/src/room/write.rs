@@ -12,6 +12,8 @@ pub const LEASE_LOST: ServiceError =
 /// Checkpoint of a room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
+    /// Tick of the state.
+    pub tick: u32,
     /// State of the game.
     pub bytes: Arc<Vec<u8>>,
     /// Number of the last journal entry that the state includes.
@@ -40,6 +42,8 @@ pub struct StoredMember {
 /// Changes that are written in one transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
+    /// Current tick of the room. Ticks continue after it when the room is rebuilt.
+    pub tick: u32,
     /// Journal entries by number.
     pub entries: Vec<(u64, Vec<u8>)>,
     /// Journal entries that were abandoned, although they may have been stored.
@@ -60,7 +64,7 @@ impl Batch {
     /// Returns true if there is nothing to write.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        *self == Batch::default()
+        *self == Batch { tick: self.tick, ..Batch::default() }
     }
 }
 
@@ -82,6 +86,20 @@ impl Rooms {
         self.store.write(operation).await
     }
 
+    /// Releases the lease of a room that has ended at a tick.
+    pub async fn release_at(&self, lease: &RoomLease, tick: u32) -> Result<(), ServiceError> {
+        let lease = lease.clone();
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let now = now(transaction);
+            let update = format!(
+                "UPDATE rooms SET lease_until = {now}, tick = ?3, tick_at = {now} WHERE id = ?1 AND epoch = ?2"
+            );
+            transaction.execute(&update, values![&lease.room, lease.epoch, tick])?;
+            Ok(())
+        };
+        self.store.write(operation).await
+    }
+
     /// Deletes an ended room with everything stored about it.
     pub async fn remove(&self, lease: &RoomLease) -> Result<(), ServiceError> {
         let lease = lease.clone();
@@ -97,11 +115,12 @@ impl Rooms {
 fn write(transaction: &mut Transaction<'_>, lease: &RoomLease, batch: &Batch, at: i64) -> Result<(), ServiceError> {
     // First, because it locks the room: a server that takes the lease waits for this commit, or this write waits for
     // the other commit and then fails.
+    let now = now(transaction);
     let fence = format!(
-        "UPDATE rooms SET updated_at = ?3, lease_until = {} + ?4 WHERE id = ?1 AND epoch = ?2",
-        now(transaction)
+        "UPDATE rooms SET updated_at = ?3, lease_until = {now} + ?4, tick = ?5, tick_at = {now}
+         WHERE id = ?1 AND epoch = ?2"
     );
-    if transaction.execute(&fence, values![&lease.room, lease.epoch, at, LEASE_MS])? == 0 {
+    if transaction.execute(&fence, values![&lease.room, lease.epoch, at, LEASE_MS, batch.tick])? == 0 {
         return Err(LEASE_LOST);
     }
     for number in &batch.voided {
@@ -141,9 +160,10 @@ fn write(transaction: &mut Transaction<'_>, lease: &RoomLease, batch: &Batch, at
 
 fn write_member(transaction: &mut Transaction<'_>, room: &str, member: &StoredMember) -> Result<(), StoreError> {
     let StoredMember { identity, hash, previous_hash } = member;
+    let metadata = serde_json::to_string(&identity.metadata).unwrap_or_else(|_| "{}".to_owned());
     let insert = "INSERT INTO room_players
-            (room, player, user_id, session, name, role, issued_at, hash, previous_hash, heard)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            (room, player, user_id, session, name, role, issued_at, hash, previous_hash, heard, metadata)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
         ON CONFLICT (room, player) DO UPDATE SET session = excluded.session, issued_at = excluded.issued_at,
             hash = excluded.hash, previous_hash = excluded.previous_hash, heard = excluded.heard";
     let parameters = values![
@@ -157,6 +177,7 @@ fn write_member(transaction: &mut Transaction<'_>, room: &str, member: &StoredMe
         &hash[..],
         previous_hash.as_ref().map(|hash| &hash[..]),
         false,
+        &metadata,
     ];
     transaction.execute(insert, parameters).map(|_| ())
 }
@@ -167,12 +188,12 @@ fn write_checkpoint(
     state: &Checkpoint,
     at: i64,
 ) -> Result<(), StoreError> {
-    let Checkpoint { bytes, applied, last_player: _, label, players, entities } = state;
-    let insert = "INSERT INTO room_states (room, number, taken_at, players, entities, applied, state)
-        VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6)
+    let Checkpoint { tick, bytes, applied, last_player: _, label, players, entities } = state;
+    let insert = "INSERT INTO room_states (room, number, taken_at, players, entities, applied, state, tick)
+        VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, ?7)
         ON CONFLICT (room, number) DO UPDATE SET taken_at = excluded.taken_at, players = excluded.players,
-            entities = excluded.entities, applied = excluded.applied, state = excluded.state";
-    let parameters = values![room, at, *players, *entities, signed(*applied), &**bytes];
+            entities = excluded.entities, applied = excluded.applied, state = excluded.state, tick = excluded.tick";
+    let parameters = values![room, at, *players, *entities, signed(*applied), &**bytes, *tick];
     transaction.execute(insert, parameters)?;
     transaction
         .execute("DELETE FROM room_journal WHERE room = ?1 AND number <= ?2", values![room, signed(*applied)])?;
@@ -184,8 +205,8 @@ fn write_checkpoint(
 fn archive_checkpoint(transaction: &mut Transaction<'_>, room: &str, checkpoints_max: u32) -> Result<(), StoreError> {
     let newest = "SELECT coalesce(max(number), 0) FROM room_states WHERE room = ?1";
     let number = transaction.row(newest, values![room], |row| row.get::<i64>(0))?.unwrap_or(0) + 1;
-    let insert = "INSERT INTO room_states (room, number, taken_at, players, entities, applied, state)
-        SELECT room, ?2, taken_at, players, entities, applied, state
+    let insert = "INSERT INTO room_states (room, number, taken_at, players, entities, applied, state, tick)
+        SELECT room, ?2, taken_at, players, entities, applied, state, tick
         FROM room_states WHERE room = ?1 AND number = 0";
     transaction.execute(insert, values![room, number])?;
     let delete = "DELETE FROM room_states WHERE room = ?1 AND number > 0 AND number <= ?2";

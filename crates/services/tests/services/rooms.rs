@@ -31,7 +31,7 @@ fn new_room(id: &str, code: &str) -> NewRoom {
 
 fn checkpoint(bytes: &[u8], applied: u64) -> Checkpoint {
     let bytes = Arc::new(bytes.to_vec());
-    Checkpoint { bytes, applied, last_player: 4, label: "shown".into(), players: 2, entities: 9 }
+    Checkpoint { tick: 70, bytes, applied, last_player: 4, label: "shown".into(), players: 2, entities: 9 }
 }
 
 fn member(player: u32, user: Uuid, hash: u8, previous: Option<u8>) -> StoredMember {
@@ -42,6 +42,7 @@ fn member(player: u32, user: Uuid, hash: u8, previous: Option<u8>) -> StoredMemb
         name: "Ann".into(),
         role: Role::Player,
         issued_at: 5,
+        metadata: [("team", "r\u{0}d")].into(),
     };
     StoredMember { identity, hash: [hash; 32], previous_hash: previous.map(|hash| [hash; 32]) }
 }

@@ -299,6 +299,7 @@ fn a_checkpoint_of_either_form_is_restored_by_the_other() {
         assert!(state.as_ref().is_some_and(|state| state.len() > 20), "there is something to restore");
         let request = JoinRequest { name: "driver".to_owned(), ..JoinRequest::default() };
         let restore = RestoreData {
+            tick: Tick(99),
             state,
             applied: EntryNumber(3),
             last_player: PlayerId(9),

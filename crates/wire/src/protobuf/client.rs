@@ -12,6 +12,7 @@ use crate::game::{GameBody, GameMessage};
 use crate::ids::{ClientTime, CommandSeq, InputSeq, PacketSeq, RoomId, SchemaHash, Tick, ViewTick};
 use crate::input::{InputBytes, InputPayload, InputPayloads, Inputs};
 use crate::limits::{INPUT_BYTES_MAX, INPUTS_PER_MESSAGE_MAX};
+use crate::metadata::JoinMetadata;
 use crate::{PROTOCOL_VERSION, Token, Vector2};
 
 impl ClientMessage {
@@ -117,7 +118,12 @@ fn hello_to_proto(hello: &Hello) -> frames::Hello {
         }),
         resume_token: hello.resume_token.as_ref().map(|token| token.reveal().to_owned()),
         schema_hash: hello.schema_hash.map(|hash| hash.0),
+        metadata: hello.metadata.iter().map(|(key, value)| entry_to_proto(key, value)).collect(),
     }
+}
+
+fn entry_to_proto(key: &str, value: &str) -> frames::MetadataEntry {
+    frames::MetadataEntry { key: key.to_owned(), value: value.to_owned() }
 }
 
 fn hello_from_proto(hello: frames::Hello) -> Result<Hello, DecodeError> {
@@ -134,6 +140,7 @@ fn hello_from_proto(hello: frames::Hello) -> Result<Hello, DecodeError> {
         }),
         resume_token: hello.resume_token.map(Token::new),
         schema_hash: hello.schema_hash.map(SchemaHash),
+        metadata: JoinMetadata::from_received(hello.metadata.into_iter().map(|it| (it.key, it.value)).collect()),
     })
 }
 

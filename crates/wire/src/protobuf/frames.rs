@@ -104,6 +104,17 @@ pub(super) struct Hello {
     pub resume_token: Option<String>,
     #[prost(fixed64, optional, tag = "7")]
     pub schema_hash: Option<u64>,
+    #[prost(message, repeated, tag = "9")]
+    pub metadata: Vec<MetadataEntry>,
+}
+
+/// Entry of a protobuf map. A map field would hide repeated keys.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct MetadataEntry {
+    #[prost(string, tag = "1")]
+    pub key: String,
+    #[prost(string, tag = "2")]
+    pub value: String,
 }
 
 #[derive(Clone, PartialEq, Oneof)]

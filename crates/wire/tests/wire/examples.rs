@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use aether_wire::{
     Ack, Cleared, ClientMessage, ClientTime, CloseReason, Closing, CommandError, CommandSeq, ConnectionId, Correction,
     EntityFields, EntityId, ErrorCode, ErrorNotice, Event, FieldValues, Fragment, GameBody, GameMessage, Hello,
-    InputBytes, InputPayload, InputSeq, Inputs, JsonSnapshot, Manifest, MessageId, MovementDelta, PacketSeq, Ping,
-    PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession, RoomId, RoomSelector, SchemaHash,
-    ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, StatePacket, Tick, Token, Vector2,
-    ViewTick, Welcome, WorldParameters,
+    InputBytes, InputPayload, InputSeq, Inputs, JoinMetadata, JsonSnapshot, Manifest, MessageId, MovementDelta,
+    PacketSeq, Ping, PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession, RoomId,
+    RoomSelector, SchemaHash, ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, StatePacket,
+    Tick, Token, Vector2, ViewTick, Welcome, WorldParameters,
 };
 use serde_json::json;
 
@@ -265,6 +265,7 @@ fn hello_examples() -> Vec<Example<ClientMessage>> {
         room: Some(RoomSelector::Type { name: "arena".into(), label: Some("ranked".into()) }),
         resume_token: Some(Token::new("resume")),
         schema_hash: Some(SchemaHash(0x0123_4567_89ab_cdef)),
+        metadata: JoinMetadata::default(),
     };
     let selecting = |room| Hello { room: Some(room), ..Hello::default() };
     vec![
@@ -275,6 +276,7 @@ fn hello_examples() -> Vec<Example<ClientMessage>> {
             "hello for a private room",
             ClientMessage::Hello(selecting(RoomSelector::NewPrivate { name: "arena".into(), label: None })),
         ),
+        ("hello with metadata", ClientMessage::Hello(Hello { metadata: [("team", "röd")].into(), ..Hello::default() })),
     ]
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::examples;
 use aether_wire::{ClientMessage, ServerMessage};
-use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, Value};
+use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MessageDescriptor, Value};
 
 const GOLDEN_TEXT: &str = include_str!("golden/proto_text.txt");
 
@@ -85,6 +85,9 @@ fn collect_fields(title: &str, message: &DynamicMessage, used: &mut BTreeSet<Str
         used.insert(field.full_name().to_owned());
         if let Value::Message(inner) = value {
             collect_fields(title, inner, used);
+        }
+        if let (Value::Map(_), Kind::Message(entry)) = (value, field.kind()) {
+            used.extend(entry.fields().map(|field| field.full_name().to_owned()));
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use aether_wire::limits::{
     CLIENT_TIME_US_MAX, FRAGMENT_BYTES_MAX, GAME_PAYLOAD_BYTES_MAX, INPUT_BYTES_MAX, INPUTS_PER_MESSAGE_MAX,
-    NAME_BYTES_MAX, TEXT_BYTES_MAX, TOKEN_BYTES_MAX,
+    METADATA_BYTES_MAX, METADATA_ENTRIES_MAX, METADATA_KEY_BYTES_MAX, METADATA_VALUE_BYTES_MAX, NAME_BYTES_MAX,
+    TEXT_BYTES_MAX, TOKEN_BYTES_MAX,
 };
 use aether_wire::{
     ClientMessage, ClientTime, CommandSeq, DecodeError, EncodeError, ErrorCode, ErrorNotice, GameBody, GameMessage,
-    Hello, MovementDelta, Ping, ServerMessage, Tick, Token,
+    Hello, JoinMetadata, MovementDelta, Ping, ServerMessage, Tick, Token,
 };
 
 use crate::crafted::{command, decode_json, frame, push_length};
@@ -135,6 +136,41 @@ fn texts_and_payloads_are_bounded_in_both_directions() {
     fragment.resize(fragment.len() + FRAGMENT_BYTES_MAX + 1, 0);
     let too_long = DecodeError::FieldTooLong { field: "fragment", limit: FRAGMENT_BYTES_MAX };
     assert_eq!(ClientMessage::decode(&frame(0x7a, &fragment)), Err(too_long));
+}
+
+#[test]
+fn metadata_is_bounded_in_both_directions_and_both_encodings() {
+    let text = |len: usize| "x".repeat(len);
+    let hello = |metadata: JoinMetadata| ClientMessage::Hello(Hello { metadata, ..Hello::default() });
+    let cut = |field, limit| DecodeError::FieldTooLong { field, limit };
+    let entries = |count: usize| (0..count).map(|number| (format!("{number:02}"), String::new())).collect();
+    let halves = |len: usize| [(text(1), text(511)), ("y".to_owned(), text(len))].into();
+    let cases: [(JoinMetadata, JoinMetadata, DecodeError); 4] = [
+        (entries(16), entries(17), DecodeError::TooMany { field: "metadata", limit: METADATA_ENTRIES_MAX }),
+        ([(text(64), "")].into(), [(text(65), "")].into(), cut("metadata key", METADATA_KEY_BYTES_MAX)),
+        ([("k", text(512))].into(), [("k", text(513))].into(), cut("metadata value", METADATA_VALUE_BYTES_MAX)),
+        (halves(511), halves(512), cut("metadata", METADATA_BYTES_MAX)),
+    ];
+    for (longest, longer, error) in cases {
+        assert_eq!(hello(longest.clone()).encode(&mut Vec::new()), Ok(()));
+        assert_eq!(hello(longest).encode_json(&mut Vec::new()), Ok(()));
+        let json = serde_json::to_string(&longer).unwrap();
+        let json = format!(r#"{{"v":2,"kind":"hello","payload":{{"metadata":{json}}}}}"#);
+        assert_eq!(decode_json(&json), Err(error));
+        assert_eq!(hello(longer).encode(&mut Vec::new()), Err(EncodeError::Rejected(error)));
+    }
+    assert!(hello([("", "x")].into()).encode(&mut Vec::new()).is_err());
+    for metadata in ["[]", "null", r#"{"a":1}"#, r#"{"a":null}"#, r#"{"a":{}}"#, r#"{"a":"\ud800"}"#] {
+        let json = format!(r#"{{"v":2,"kind":"hello","payload":{{"metadata":{metadata}}}}}"#);
+        assert_eq!(decode_json(&json), Err(DecodeError::Malformed), "{metadata}");
+    }
+    // Protobuf: protocol 2, then an entry. Its key is not UTF-8; its key occurs twice.
+    let entry = |key: u8| [0x4a, 6, 0x0a, 1, key, 0x12, 1, b'b'];
+    let decode =
+        |entries: &[[u8; 8]]| ClientMessage::decode(&frame(0x0a, &[&[0x08, 2][..], &entries.concat()].concat()));
+    assert_eq!(decode(&[entry(b'a')]), Ok(hello([("a", "b")].into())));
+    assert_eq!(decode(&[entry(0xff)]), Err(DecodeError::Malformed));
+    assert_eq!(decode(&[entry(b'a'), entry(b'c'), entry(b'a')]), Err(DecodeError::Repeated { field: "metadata" }));
 }
 
 #[test]

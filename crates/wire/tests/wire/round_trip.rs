@@ -2,16 +2,16 @@
 
 use aether_wire::limits::{
     CLIENT_TIME_US_MAX, CONNECTION_ID_MAX, FRAGMENT_BYTES_MAX, FRAGMENTS_PER_MESSAGE_MAX, INPUT_BYTES_MAX,
-    INPUTS_PER_MESSAGE_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, NUMBER_SIZE_MAX, ROOM_CODE_BYTES_MAX, ROOM_ID_BYTES_MAX,
-    STATE_PACKET_BYTES_MAX, TEXT_BYTES_MAX, VERSION_BYTES_MAX,
+    INPUTS_PER_MESSAGE_MAX, LABEL_BYTES_MAX, METADATA_ENTRIES_MAX, METADATA_KEY_BYTES_MAX, NAME_BYTES_MAX,
+    NUMBER_SIZE_MAX, ROOM_CODE_BYTES_MAX, ROOM_ID_BYTES_MAX, STATE_PACKET_BYTES_MAX, TEXT_BYTES_MAX, VERSION_BYTES_MAX,
 };
 use aether_wire::{
     Ack, Cleared, ClientMessage, ClientTime, CloseReason, Closing, CommandError, CommandSeq, ConnectionId, Correction,
     EntityFields, EntityId, ErrorCode, ErrorNotice, Event, FieldValues, Fragment, GameBody, GameMessage, Hello,
-    InputBytes, InputPayload, InputSeq, Inputs, JsonSnapshot, Manifest, MessageId, MovementDelta, PacketSeq, Ping,
-    PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession, RoomId, RoomSelector, SchemaHash,
-    ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, StatePacket, Tick, Token, Vector2,
-    ViewTick, Welcome, WorldParameters,
+    InputBytes, InputPayload, InputSeq, Inputs, JoinMetadata, JsonSnapshot, Manifest, MessageId, MovementDelta,
+    PacketSeq, Ping, PlayerId, PlaygroundClear, PlaygroundSpawn, PlaygroundStress, Pong, Possession, RoomId,
+    RoomSelector, SchemaHash, ServerMessage, SessionId, Snapshot, SnapshotMode, SpawnRequest, StateAck, StatePacket,
+    Tick, Token, Vector2, ViewTick, Welcome, WorldParameters,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -144,8 +144,12 @@ fn hello() -> impl Strategy<Value = Hello> {
             .prop_map(|(name, label)| RoomSelector::NewPrivate { name, label }),
     ];
     let token = || option::of(text(400).prop_map(Token::new));
-    (token(), option::of(room), token(), option::of(any::<u64>().prop_map(SchemaHash)))
-        .prop_map(|(token, room, resume_token, schema_hash)| Hello { token, room, resume_token, schema_hash })
+    let metadata = vec((text(METADATA_KEY_BYTES_MAX), text(60)), 0..=METADATA_ENTRIES_MAX / 2)
+        .prop_map(|entries| entries.into_iter().filter(|(key, _)| !key.is_empty()).collect::<JoinMetadata>());
+    let hash = option::of(any::<u64>().prop_map(SchemaHash));
+    (token(), option::of(room), token(), hash, metadata).prop_map(
+        |(token, room, resume_token, schema_hash, metadata)| Hello { token, room, resume_token, schema_hash, metadata },
+    )
 }
 
 fn inputs(payload: impl Strategy<Value = InputPayload>) -> impl Strategy<Value = Inputs> {

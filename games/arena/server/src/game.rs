@@ -4,6 +4,7 @@ use crate::boards::Boards;
 use crate::bot::{self, BotState};
 use crate::eater::{BOTS_FROM, Eater, player_of};
 use crate::profile::{self, Profile};
+use aether::names::shortened;
 use aether::prelude::*;
 use aether_arena_rules::{
     Blob, DECAY_TICKS, Devoured, Dish, EDGE, Eaten, Label, Leaderboard, MASS_START, Paint, Pellet, Piece, Records,
@@ -11,7 +12,7 @@ use aether_arena_rules::{
 };
 use std::collections::BTreeMap;
 
-/// Maximum length of a name, as in a label.
+/// Maximum length of a name, as in a label. Longer names are shortened.
 pub(crate) const NAME_BYTES_MAX: usize = 16;
 /// Number of pellets.
 const PELLETS: usize = 800;
@@ -68,16 +69,9 @@ impl Game for Arena {
         self.boards.request_records(room);
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
-        if request.name.len() > NAME_BYTES_MAX {
-            return Err(Rejection::new(ErrorCode::BadValue, "the name is longer than 16 bytes; choose a shorter one"));
-        }
-        Ok(())
-    }
-
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
         let account = room.user(player).unwrap_or_default().to_owned();
-        let name = room.name(player).unwrap_or_default().to_owned();
+        let name = shortened(room.name(player).unwrap_or_default(), NAME_BYTES_MAX).into_owned();
         if !account.is_empty() {
             let request = room.request(Profile::load(&account));
             self.pending_profiles.insert(request, player.0);

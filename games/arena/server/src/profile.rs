@@ -6,6 +6,7 @@
 //! has a line for each record, with the score, a space, and the name.
 
 use crate::game::NAME_BYTES_MAX;
+use aether::names::shortened;
 use aether::prelude::*;
 use aether_arena_rules::{BOARD_ROWS, Row};
 
@@ -72,10 +73,10 @@ pub fn records_of(answer: &[u8]) -> Vec<Row> {
     let text = String::from_utf8_lossy(&answer[..answer.len().min(ANSWER_BYTES_MAX)]);
     let row = |line: &str| {
         let (mass, name) = line.split_once(' ')?;
-        let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
+        let name = shortened(name, NAME_BYTES_MAX);
         let mass: i64 = mass.parse().ok()?;
         let mass = mass.clamp(0, u32::MAX.into()) as u32;
-        Some(Row { name: name.to_owned(), mass, eater: 0 })
+        Some(Row { name: name.into_owned(), mass, eater: 0 })
     };
     text.lines().filter_map(row).take(BOARD_ROWS).collect()
 }

@@ -2,7 +2,7 @@
 
 use aether::prelude::*;
 use aether_outpost_rules::{
-    Body, Cell, Controls, Destroyed, Dress, Fallen, Hit, Place, Player, Presence, Remove, Shot, Structure,
+    Body, Cell, Controls, Destroyed, Fallen, Hit, Place, Play, Player, Presence, Remove, Shot, Structure,
     StructureGrid, walk,
 };
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ impl ClientGame for OutpostClient {
             .input::<Controls>()
             .event::<Place>()
             .event::<Remove>()
-            .event::<Dress>()
+            .event::<Play>()
             .event::<Hit>()
             .event::<Fallen>()
             .event::<Destroyed>()

@@ -12,7 +12,7 @@ mod structure;
 mod trial;
 
 pub use grid::{CELLS, Cell, StructureGrid, Surroundings};
-pub use message::{Destroyed, Dress, Fallen, Hit, Place, Presence, Remove};
+pub use message::{Destroyed, Fallen, Hit, Place, Play, Presence, Remove};
 pub use placement::{Builder, Obstacle, Preview, SPAWN_AREA, can_place, can_remove, preview};
 pub use player::{Body, Controls, Player, Stride, is_free, spawn_point, walk};
 pub use shot::{Flight, Shot, aim_at, fire, fly, passes};
@@ -53,7 +53,9 @@ pub const MATERIAL_MAX: i32 = 100;
 pub const STRUCTURES_PER_PLAYER_MAX: u32 = 64;
 /// Range of a turret.
 pub const TURRET_REACH: f32 = 28.0;
-/// Number of characters to choose from.
+/// Maximum bytes of a profile's id, as the services have it.
+pub const PROFILE_BYTES_MAX: usize = 64;
+/// Number of appearances to choose from.
 pub const APPEARANCES: u8 = 8;
 
 /// Returns whether two positions are within a distance of each other.

@@ -5,7 +5,7 @@ use aether::prelude::*;
 
 /// Message: build a structure.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
-#[replicate(channel = "building")]
+#[replicate(channel = "build")]
 pub struct Place {
     /// Column of the cell.
     #[replicate(range = 0..=127)]
@@ -19,7 +19,7 @@ pub struct Place {
 
 /// Message: remove one's own structure.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
-#[replicate(channel = "building")]
+#[replicate(channel = "build")]
 pub struct Remove {
     /// Column of the cell.
     #[replicate(range = 0..=127)]
@@ -29,18 +29,18 @@ pub struct Remove {
     pub row: u8,
 }
 
-/// Message: change the player's character.
+/// Message: play another character of the account, or show changes of the current one.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
 #[replicate(channel = "presence")]
-pub struct Dress {
-    /// Number of the character.
-    #[replicate(range = 0..=7)]
-    pub appearance: u8,
+pub struct Play {
+    /// Id of the profile. Empty for the active one.
+    #[replicate(text = 64)]
+    pub profile: String,
 }
 
 /// Event: a structure was destroyed.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
-#[replicate(channel = "building")]
+#[replicate(channel = "build")]
 pub struct Destroyed {
     /// Column of the cell.
     #[replicate(range = 0..=127)]

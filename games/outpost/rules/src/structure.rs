@@ -17,7 +17,7 @@ pub enum Kind {
 
 /// A structure.
 #[derive(Clone, Debug, PartialEq, Replicate)]
-#[replicate(channel = "structures", position = position)]
+#[replicate(channel = "build", position = position)]
 pub struct Structure {
     /// Center of its cell.
     #[replicate(range = -256.0..=256.0, step = 0.015625)]

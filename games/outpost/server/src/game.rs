@@ -2,17 +2,19 @@
 
 use crate::build_command::BuildCommand;
 use crate::building::BuiltStructure;
+use crate::capture;
+use crate::characters::check_metadata;
 use crate::player_state::{Character, PlayerState};
-use crate::save::{CHARACTERS_MAX, Saved};
+use crate::save::Saved;
 use aether::prelude::*;
 use aether_outpost_rules::{
-    APPEARANCES, Body, Cell, Controls, Destroyed, Dress, Fallen, Hit, MATERIAL_MAX, Place, Player, Presence, Remove,
-    Shot, Structure, StructureGrid, is_free, spawn_point, walk,
+    Body, Cell, Controls, Destroyed, Fallen, Hit, MATERIAL_MAX, Place, Play, Player, Presence, Remove, Shot, Structure,
+    StructureGrid, walk,
 };
 use std::collections::BTreeMap;
 
-/// Maximum length of a name, as in [`Presence`].
-const NAME_BYTES_MAX: usize = 24;
+/// Maximum length of a name, as in [`Presence`]. Longer names are shortened.
+pub(crate) const NAME_BYTES_MAX: usize = 24;
 /// Maximum length of an account id, as in a checkpoint.
 const ACCOUNT_BYTES_MAX: usize = 128;
 /// Number of ticks for one unit of material: half a second.
@@ -29,13 +31,13 @@ pub struct Outpost {
     /// Commands that are not committed yet.
     pub(crate) pending_commands: BTreeMap<Cell, BuildCommand>,
     /// Characters of players who were present at the checkpoint, until they rejoin.
-    returning: BTreeMap<PlayerId, Character>,
-    /// Characters of absent players, by account.
-    away: BTreeMap<String, Character>,
-    /// Character requested by an account that is joining.
-    wanted: Option<(String, u8)>,
-    /// Number of players who have left.
-    left: u32,
+    pub(crate) returning: BTreeMap<PlayerId, Character>,
+    /// Characters that nobody plays, by account and profile.
+    pub(crate) away: BTreeMap<(String, String), Character>,
+    /// Pending requests for profiles.
+    pub(crate) pending_profiles: BTreeMap<RequestId, PlayerId>,
+    /// Number of characters that were left.
+    pub(crate) left: u32,
 }
 
 impl Game for Outpost {
@@ -50,7 +52,7 @@ impl Game for Outpost {
             .component::<Presence>()
             .event::<Place>()
             .event::<Remove>()
-            .event::<Dress>()
+            .event::<Play>()
             .event::<Hit>()
             .event::<Fallen>()
             .event::<Destroyed>()
@@ -61,15 +63,10 @@ impl Game for Outpost {
     }
 
     fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
-        if request.name.len() > NAME_BYTES_MAX {
-            return Err(Rejection::new(ErrorCode::BadValue, "the name is longer than 24 bytes; choose a shorter one"));
-        }
         if request.user.len() > ACCOUNT_BYTES_MAX {
             return Err(Rejection::new(ErrorCode::BadValue, "the account id is longer than 128 bytes"));
         }
-        // The first byte of the client's metadata is the requested character.
-        self.wanted = request.metadata.first().map(|wanted| (request.user.clone(), wanted % APPEARANCES));
-        Ok(())
+        check_metadata(&request.metadata)
     }
 
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
@@ -81,7 +78,11 @@ impl Game for Outpost {
     fn rejoin(&mut self, room: &mut Context<'_>, player: PlayerId) {
         let character = self.returning.remove(&player);
         match character.filter(|character| room.user(player) == Some(&character.account)) {
-            Some(character) => self.spawn_character(room, player, character),
+            Some(character) => {
+                let profile = Some(character.profile.clone()).filter(|profile| !profile.is_empty());
+                self.spawn_character(room, player, character);
+                self.request_profile(room, player, profile);
+            }
             None => self.enter(room, player),
         }
     }
@@ -89,9 +90,9 @@ impl Game for Outpost {
     fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, _reason: CloseReason) {
         let Some(player_state) = self.players.remove(&player) else { return };
         room.world.despawn(player_state.presence);
-        self.left = self.left.wrapping_add(1);
+        self.pending_profiles.retain(|_, waiting| *waiting != player);
         if let Some(character) = Character::of(&player_state, player.0, room.world) {
-            self.store_character(Character { is_present: false, left: self.left, number: 0, ..character });
+            self.retire(character);
         }
         for built in self.structures.values().filter(|built| built.is_of(&player_state.account)) {
             if let Some(structure) = room.world.get_mut::<Structure>(built.entity) {
@@ -125,12 +126,12 @@ impl Game for Outpost {
         if let Some(remove) = message.read::<Remove>() {
             return self.remove(room, player, &remove.map_err(unreadable)?);
         }
-        if let Some(dress) = message.read::<Dress>() {
-            return self.dress(room, player, &dress.map_err(unreadable)?);
+        if let Some(play) = message.read::<Play>() {
+            return self.play(room, player, play.map_err(unreadable)?);
         }
         Err(Rejection::new(
             ErrorCode::UnknownCommand,
-            "unknown command; Outpost has `building.place`, `building.remove` and `presence.dress`",
+            "unknown command; Outpost has `build.place`, `build.remove` and `presence.play`",
         ))
     }
 
@@ -140,6 +141,12 @@ impl Game for Outpost {
         self.aim_turrets(room);
         self.update_bodies(room);
         self.update_presence(room);
+    }
+
+    fn answer(&mut self, room: &mut Context<'_>, id: RequestId, answer: &Answer) {
+        if let Some(player) = self.pending_profiles.remove(&id) {
+            self.apply_profile(room, player, answer);
+        }
     }
 
     fn committed(&mut self, room: &mut Context<'_>, entry: &[u8]) {
@@ -189,6 +196,15 @@ impl Game for Outpost {
         Ok(())
     }
 
+    fn capture(&self, world: &World) -> Option<Vec<u8>> {
+        Some(capture::write(self, world))
+    }
+
+    fn restore_capture(&mut self, room: &mut Context<'_>, bytes: &[u8]) -> Result<(), Rejection> {
+        capture::read(self, room.world, bytes)
+            .map_err(|error| Rejection::new(ErrorCode::BadValue, format!("the captured state is damaged: {error}")))
+    }
+
     fn hash(&self, hasher: &mut StateHasher) {
         for (player, player_state) in &self.players {
             hasher.word(u64::from(player.0) << 32 | u64::from(player_state.protected_until.0));
@@ -197,6 +213,7 @@ impl Game for Outpost {
                     | u64::from(player_state.falls) << 16
                     | u64::from(player_state.structures),
             );
+            hasher.bytes(player_state.profile.as_bytes());
         }
         for (cell, built) in &self.structures {
             hasher.word(u64::from(cell.column) << 8 | u64::from(cell.row));
@@ -206,8 +223,9 @@ impl Game for Outpost {
             hasher.word(u64::from(cell.column) << 8 | u64::from(cell.row));
             hasher.word(u64::from(command.player) << 1 | u64::from(command.builds));
         }
-        for (account, character) in &self.away {
+        for ((account, profile), character) in &self.away {
             hasher.bytes(account.as_bytes());
+            hasher.bytes(profile.as_bytes());
             hasher.word(u64::from(character.left));
         }
     }
@@ -223,80 +241,11 @@ impl Outpost {
         self.players.get(&player).map_or(0, |player_state| player_state.hits)
     }
 
-    /// Spawns a joining player with the stored character of its account, or a new one.
-    fn enter(&mut self, room: &mut Context<'_>, player: PlayerId) {
-        let account = room.user(player).unwrap_or_default().to_owned();
-        let character = self.character(&account, player);
-        self.spawn_character(room, player, character);
-    }
-
-    /// Spawns a character.
-    fn spawn_character(&mut self, room: &mut Context<'_>, player: PlayerId, mut character: Character) {
-        let account = character.account.clone();
-        let name = room.name(player).unwrap_or_default().to_owned();
-        if !is_free(character.player.position, &self.grid) {
-            character.player = Player::at(spawn_point(player.0));
-        }
-        let structures = self.structures.values().filter(|built| built.is_of(&account)).count() as u32;
-        if !self.has_capacity(room, 2) {
-            return;
-        }
-        let Ok(body) = room.world.spawn(character.player.clone()) else { return };
-        let has_body = room.world.insert(body, character.body(player.0)).is_ok();
-        let presence = room.world.spawn(character.presence(player.0, &name, structures));
-        let (true, Ok(presence)) = (has_body, presence) else {
-            room.world.despawn(body);
-            return;
-        };
-        room.possess(player, body);
-        let Character { hits, falls, .. } = character;
-        let protected_until = Tick(room.tick().0 + Self::PROTECTED_TICKS);
-        self.players.insert(player, PlayerState { account, body, presence, protected_until, hits, falls, structures });
-        self.claim_structures(room, player);
-    }
-
-    /// Returns the character of an account: the stored one, or a new one.
-    fn character(&mut self, account: &str, player: PlayerId) -> Character {
-        let wanted = self.wanted.take().filter(|(wanting, _)| wanting == account).map(|(_, appearance)| appearance);
-        let fresh = || Character::fresh(account, spawn_point(player.0), (player.0 % u32::from(APPEARANCES)) as u8);
-        let known = self.away.remove(account).unwrap_or_else(fresh);
-        Character { appearance: wanted.unwrap_or(known.appearance), ..known }
-    }
-
-    /// Returns the character of an absent player.
-    pub(crate) fn character_of(&mut self, player: PlayerId, account: &str) -> Option<&mut Character> {
-        let returning = self.returning.get_mut(&player).filter(|character| character.account == account);
-        returning.or_else(|| self.away.get_mut(account))
-    }
-
     /// Stores the characters of players who did not rejoin after the room was rebuilt.
     fn drop_returning(&mut self) {
         while let Some((_, character)) = self.returning.pop_first() {
-            self.left = self.left.wrapping_add(1);
-            self.store_character(Character { is_present: false, left: self.left, number: 0, ..character });
+            self.retire(character);
         }
-    }
-
-    /// Stores the character of an absent player. Players without an account cannot be recognized again.
-    fn store_character(&mut self, character: Character) {
-        if character.account.is_empty() {
-            return;
-        }
-        self.away.insert(character.account.clone(), character);
-        if self.away.len() > CHARACTERS_MAX {
-            let first = self.away.values().min_by_key(|character| character.left);
-            if let Some(account) = first.map(|first| first.account.clone()) {
-                self.away.remove(&account);
-            }
-        }
-    }
-
-    fn dress(&mut self, room: &mut Context<'_>, player: PlayerId, dress: &Dress) -> Result<(), Rejection> {
-        let body = self.players.get(&player).and_then(|player_state| room.world.get_mut::<Body>(player_state.body));
-        let body =
-            body.ok_or_else(|| Rejection::new(ErrorCode::NotFound, "you have no character in this world; join again"))?;
-        body.appearance = dress.appearance;
-        Ok(())
     }
 
     /// Adds material over time, and ends protection.

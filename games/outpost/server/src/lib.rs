@@ -2,6 +2,8 @@
 
 mod build_command;
 mod building;
+mod capture;
+mod characters;
 mod combat;
 mod game;
 mod player_state;

@@ -3,11 +3,16 @@
 use aether::prelude::*;
 use aether_outpost_rules::{Body, HEALTH_MAX, MATERIAL_MAX, Player, Presence};
 
+/// Id of the first profile of every account.
+pub const PROFILE_DEFAULT: &str = "default";
+
 /// State of a player in the room.
 #[derive(Clone, Debug)]
 pub struct PlayerState {
-    /// Account, which identifies its structures and its character.
+    /// Account, which identifies its structures and its characters.
     pub account: String,
+    /// Profile of the account that its character is. Empty until the services have confirmed it.
+    pub profile: String,
     /// Possessed entity.
     pub body: EntityId,
     /// Entity of its presence.
@@ -26,6 +31,9 @@ pub struct Character {
     /// The account.
     #[replicate(text = 128)]
     pub account: String,
+    /// The profile of the account. Empty until the services have confirmed it.
+    #[replicate(text = 64)]
+    pub profile: String,
     /// Position and movement.
     pub player: Player,
     #[replicate(range = 0..=100, default = 100)]
@@ -44,11 +52,41 @@ pub struct Character {
     pub number: u32,
 }
 
+/// Stored character of a checkpoint of format 2, when an account had one character.
+#[derive(Clone, Debug, PartialEq, Replicate)]
+pub struct AccountCharacter {
+    #[replicate(text = 128)]
+    account: String,
+    player: Player,
+    #[replicate(range = 0..=100, default = 100)]
+    health: i32,
+    #[replicate(range = 0..=100, default = 100)]
+    material: i32,
+    #[replicate(range = 0..=7)]
+    appearance: u8,
+    hits: u16,
+    falls: u16,
+    is_present: bool,
+    left: u32,
+    number: u32,
+}
+
+impl From<AccountCharacter> for Character {
+    /// The first profile of every account continues its only character.
+    fn from(old: AccountCharacter) -> Character {
+        let AccountCharacter { account, player, health, material, appearance, .. } = old;
+        let AccountCharacter { hits, falls, is_present, left, number, .. } = old;
+        let profile = PROFILE_DEFAULT.to_owned();
+        Character { account, profile, player, health, material, appearance, hits, falls, is_present, left, number }
+    }
+}
+
 impl Character {
-    /// Creates the character of a new player.
-    pub fn fresh(account: &str, position: [f32; 2], appearance: u8) -> Character {
+    /// Creates a character that has not played before.
+    pub fn fresh(account: &str, profile: &str, position: [f32; 2], appearance: u8) -> Character {
         Character {
             account: account.to_owned(),
+            profile: profile.to_owned(),
             player: Player::at(position),
             health: HEALTH_MAX,
             material: MATERIAL_MAX,
@@ -65,9 +103,21 @@ impl Character {
     pub fn of(player_state: &PlayerState, number: u32, world: &World) -> Option<Character> {
         let player = world.get::<Player>(player_state.body)?.clone();
         let Body { health, material, appearance, .. } = *world.get::<Body>(player_state.body)?;
-        let (account, hits, falls) = (player_state.account.clone(), player_state.hits, player_state.falls);
+        let PlayerState { account, profile, hits, falls, .. } = player_state.clone();
         let (is_present, left) = (true, 0);
-        Some(Character { account, player, health, material, appearance, hits, falls, is_present, left, number })
+        Some(Character {
+            account,
+            profile,
+            player,
+            health,
+            material,
+            appearance,
+            hits,
+            falls,
+            is_present,
+            left,
+            number,
+        })
     }
 
     /// Returns the body for a player number.

@@ -7,18 +7,23 @@
 //! Each item is packed as on the wire. A structure refers to its builder by an index into the list of accounts: a few
 //! accounts build thousands of structures, and writing a checkpoint blocks the tick.
 
-use crate::player_state::Character;
+use crate::player_state::{AccountCharacter, Character};
 use aether::prelude::*;
 use aether_outpost_rules::{CELLS, Cell, Kind, Structure};
 use std::collections::BTreeMap;
 
 /// Version of the format.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
+/// Version in which an account had one character. It can still be read.
+const VERSION_ACCOUNT_CHARACTERS: u64 = 2;
 /// Upper bound of structures: one per cell.
 const STRUCTURES_MAX: u64 = CELLS as u64 * CELLS as u64;
 /// Maximum number of stored characters of absent players; the one that left first is dropped first. Each takes a few
 /// hundred bytes.
 pub const CHARACTERS_MAX: usize = 1_000;
+/// Maximum number of those of one account: as many as it has profiles. An account that creates and deletes profiles
+/// does not replace the characters of others.
+pub const CHARACTERS_PER_ACCOUNT_MAX: usize = 16;
 /// Maximum number of characters in a checkpoint: absent and present ones.
 const CHARACTERS_READ_MAX: u64 = 2 * CHARACTERS_MAX as u64;
 
@@ -91,22 +96,29 @@ impl Saved {
 
     pub fn from_bytes(bytes: &[u8]) -> Result<Saved, ReadError> {
         let mut reader = BitReader::new(bytes);
-        if reader.read(8)? != VERSION {
+        let version = reader.read(8)?;
+        if ![VERSION, VERSION_ACCOUNT_CHARACTERS].contains(&version) {
             return Err(ReadError::OutOfRange);
         }
         let accounts = read_list(&mut reader, STRUCTURES_MAX)?;
         let structures = read_list(&mut reader, STRUCTURES_MAX)?;
-        let characters = read_list(&mut reader, CHARACTERS_READ_MAX)?;
+        let characters = match version {
+            VERSION => read_list(&mut reader, CHARACTERS_READ_MAX)?,
+            _ => {
+                let old: Vec<AccountCharacter> = read_list(&mut reader, CHARACTERS_READ_MAX)?;
+                old.into_iter().map(Character::from).collect()
+            }
+        };
         Ok(Saved { accounts, structures, characters })
     }
 }
 
-fn write_list<R: Replicate>(list: &[R], writer: &mut BitWriter) {
+pub fn write_list<R: Replicate>(list: &[R], writer: &mut BitWriter) {
     writer.write(list.len() as u64, 32);
     list.iter().for_each(|it| it.write_full(writer));
 }
 
-fn read_list<R: Replicate>(reader: &mut BitReader<'_>, len_max: u64) -> Result<Vec<R>, ReadError> {
+pub fn read_list<R: Replicate>(reader: &mut BitReader<'_>, len_max: u64) -> Result<Vec<R>, ReadError> {
     let len = reader.read(32)?;
     if len > len_max {
         return Err(ReadError::TooLong);

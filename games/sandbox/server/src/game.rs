@@ -1,36 +1,43 @@
 //! The game.
 
-use crate::{REWIND_TICKS, save};
+use crate::client_flight::ClientFlight;
+use crate::{REWIND_TICKS, capture, save};
+use aether::names::shortened;
 use aether::prelude::*;
+use aether::wire::MovementDelta;
 use aether_sandbox_rules::{
     Controls, EDGE, HIT_RADIUS, Hit, Look, RELOAD_SECONDS, SHOT_SECONDS, SPEED_MAX, Scoreboard, Ship, Shot, Thing,
     fire, step, wrap,
 };
 use std::collections::BTreeMap;
 
+/// Maximum length of a name, as in [`Scoreboard`]. Longer names are shortened.
+const NAME_BYTES_MAX: usize = 24;
 /// Damage of a hit to a hull.
 const DAMAGE: i32 = 25;
 
 /// The sandbox.
 #[derive(Default)]
 pub struct Sandbox {
-    pilots: BTreeMap<PlayerId, Pilot>,
-    scoreboard: Option<EntityId>,
+    pub(crate) pilots: BTreeMap<PlayerId, Pilot>,
+    pub(crate) scoreboard: Option<EntityId>,
     /// Pending requests for stored hits.
-    pending_hits: BTreeMap<RequestId, PlayerId>,
+    pub(crate) pending_hits: BTreeMap<RequestId, PlayerId>,
     /// Scratch memory: flying shots, shots that have ended, ships near a shot, and players who are told of a hit.
-    flying: Vec<(EntityId, PlayerId, [f32; 2])>,
-    spent: Vec<EntityId>,
-    found: Vec<FoundEntity>,
-    found_now: Vec<FoundEntity>,
-    witnesses: Vec<PlayerId>,
+    pub(crate) flying: Vec<(EntityId, PlayerId, [f32; 2])>,
+    pub(crate) spent: Vec<EntityId>,
+    pub(crate) found: Vec<FoundEntity>,
+    pub(crate) found_now: Vec<FoundEntity>,
+    pub(crate) witnesses: Vec<PlayerId>,
 }
 
 #[derive(Default)]
-struct Pilot {
-    controls: Controls,
-    hits: u16,
-    loaded_at: Tick,
+pub(crate) struct Pilot {
+    pub controls: Controls,
+    pub hits: u16,
+    pub loaded_at: Tick,
+    /// Flight by movements that the client proposes, from the first one on.
+    pub client_flight: Option<ClientFlight>,
 }
 
 impl Game for Sandbox {
@@ -54,17 +61,13 @@ impl Game for Sandbox {
         }
     }
 
-    fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
-        if request.name.len() > 24 {
-            return Err(Rejection::new(ErrorCode::BadValue, "the name is longer than 24 bytes; choose a shorter one"));
-        }
-        Ok(())
-    }
-
     fn join(&mut self, room: &mut Context<'_>, player: PlayerId) {
         let is_new = !self.pilots.contains_key(&player);
         let pilot = self.pilots.entry(player).or_default();
         pilot.controls = Controls::default();
+        if let Some(flight) = &mut pilot.client_flight {
+            flight.stop();
+        }
         let position = self.random_position(room);
         let heading = room.random.between(0.0, std::f32::consts::TAU);
         let colour = room.random.below(256) as u8;
@@ -91,6 +94,36 @@ impl Game for Sandbox {
     fn input(&mut self, _room: &mut Context<'_>, player: PlayerId, input: &Controls) {
         if let Some(pilot) = self.pilots.get_mut(&player) {
             pilot.controls = *input;
+            if let (true, Some(flight)) = (input.thrust || input.left || input.right, &mut pilot.client_flight) {
+                flight.is_active = false;
+            }
+        }
+    }
+
+    fn movement(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        movement: &MovementDelta,
+    ) -> Result<(), Rejection> {
+        let rules = room.settings().movement;
+        let seconds = room.seconds_per_tick();
+        let own = room.possession(player).filter(|own| *own == movement.entity);
+        let ship = own.and_then(|own| room.world.get_mut::<Ship>(own));
+        let (Some(pilot), Some(ship)) = (self.pilots.get_mut(&player), ship) else {
+            // The answer is the same for hidden, foreign and missing entities, so that it reveals nothing.
+            return Err(Rejection::new(ErrorCode::NotFound, "you have no such entity; move the one that you possess"));
+        };
+        let flight = pilot.client_flight.get_or_insert_with(|| ClientFlight::new(ship));
+        if let Err(violation) = flight.propose(ship, movement, &rules, seconds) {
+            room.correct_movement(player, movement.entity, &flight.mover, violation);
+        }
+        Ok(())
+    }
+
+    fn resumed(&mut self, _room: &mut Context<'_>, player: PlayerId) {
+        if let Some(flight) = self.pilots.get_mut(&player).and_then(|pilot| pilot.client_flight.as_mut()) {
+            flight.mover.resumed();
         }
     }
 
@@ -155,10 +188,23 @@ impl Game for Sandbox {
         Ok(())
     }
 
+    fn capture(&self, world: &World) -> Option<Vec<u8>> {
+        Some(capture::write(self, world))
+    }
+
+    fn restore_capture(&mut self, room: &mut Context<'_>, bytes: &[u8]) -> Result<(), Rejection> {
+        capture::read(self, room.world, bytes)
+            .map_err(|error| Rejection::new(ErrorCode::BadValue, format!("the captured state is damaged: {error}")))
+    }
+
     fn hash(&self, hasher: &mut StateHasher) {
         for (player, pilot) in &self.pilots {
             hasher.word(u64::from(player.0));
             hasher.word(u64::from(pilot.hits) << 32 | u64::from(pilot.loaded_at.0));
+            if let Some(flight) = &pilot.client_flight {
+                flight.mover.hash_into(hasher);
+                hasher.word(u64::from(flight.is_active));
+            }
         }
     }
 }
@@ -166,8 +212,11 @@ impl Game for Sandbox {
 impl Sandbox {
     fn fly(&mut self, room: &mut Context<'_>) {
         let seconds = room.seconds_per_tick();
-        for (&player, pilot) in &self.pilots {
-            if let Some(ship) = room.possession(player).and_then(|ship| room.world.get_mut::<Ship>(ship)) {
+        let rules = room.settings().movement;
+        for (&player, pilot) in &mut self.pilots {
+            if let Some(flight) = pilot.client_flight.as_mut().filter(|flight| flight.is_active) {
+                flight.mover.refill(&rules);
+            } else if let Some(ship) = room.possession(player).and_then(|ship| room.world.get_mut::<Ship>(ship)) {
                 step(ship, pilot.controls, seconds);
             }
         }
@@ -229,14 +278,20 @@ impl Sandbox {
             }
         }
         // No ship can have flown farther from the seen position.
-        let reach = HIT_RADIUS + SPEED_MAX * f32::from(REWIND_TICKS) * room.seconds_per_tick();
-        let is_near_now = |ship| room.world.position(ship).is_some_and(|at| is_near_wrapped(at, shot, reach));
+        let by_controls = SPEED_MAX * room.seconds_per_tick();
+        let by_client = room.settings().movement.speed_max.max(by_controls);
+        let is_near_now = |pilot, ship| {
+            let is_moved_by_client = pilots.get(&pilot).is_some_and(|pilot| pilot.client_flight.is_some());
+            let speed = if is_moved_by_client { by_client } else { by_controls };
+            let reach = HIT_RADIUS + speed * f32::from(REWIND_TICKS);
+            room.world.position(ship).is_some_and(|at| is_near_wrapped(at, shot, reach))
+        };
         let pilot_of = |target: &FoundEntity| {
             let pilot = room.world.owner(target.entity).filter(|pilot| pilots.contains_key(pilot))?;
             (room.possession(pilot) == Some(target.entity)).then_some((pilot, target.entity))
         };
         let hits = found.iter().chain(&*found_now).filter_map(pilot_of);
-        hits.filter(|&(pilot, ship)| pilot != shooter && is_near_now(ship)).map(|(pilot, _)| pilot).min()
+        hits.filter(|&(pilot, ship)| pilot != shooter && is_near_now(pilot, ship)).map(|(pilot, _)| pilot).min()
     }
 
     fn damage(&mut self, room: &mut Context<'_>, shooter: PlayerId, target: PlayerId) {
@@ -247,6 +302,9 @@ impl Sandbox {
         let hull = ship.hull.max(0);
         if hull == 0 {
             (ship.hull, ship.position, ship.velocity) = (100, position, [0.0; 2]);
+            if let Some(flight) = self.pilots.get_mut(&target).and_then(|pilot| pilot.client_flight.as_mut()) {
+                flight.stop();
+            }
         }
         if let Some(pilot) = self.pilots.get_mut(&shooter) {
             pilot.hits = pilot.hits.saturating_add(1);
@@ -271,14 +329,14 @@ impl Sandbox {
 
     fn update_scoreboard(&mut self, room: &mut Context<'_>) {
         let best = self.pilots.iter().max_by_key(|(player, pilot)| (pilot.hits, std::cmp::Reverse(player.0)));
-        let leader = best.and_then(|(player, _)| room.name(*player)).unwrap_or("");
+        let leader = shortened(best.and_then(|(player, _)| room.name(*player)).unwrap_or(""), NAME_BYTES_MAX);
         let hits = best.map_or(0, |(_, pilot)| pilot.hits);
         let players = self.pilots.len() as u16;
         let shown = self.scoreboard.and_then(|board| room.world.get::<Scoreboard>(board));
         if shown.is_some_and(|board| board.leader == leader && board.hits == hits && board.players == players) {
             return;
         }
-        let now = Scoreboard { leader: leader.to_owned(), hits, players };
+        let now = Scoreboard { leader: leader.into_owned(), hits, players };
         match self.scoreboard.and_then(|board| room.world.get_mut::<Scoreboard>(board)) {
             Some(board) => *board = now,
             None => self.scoreboard = room.world.spawn(now).ok(),

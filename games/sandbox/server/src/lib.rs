@@ -1,5 +1,7 @@
 //! Sandbox: ships that thrust, turn and shoot, objects to spawn, and a scoreboard.
 
+mod capture;
+mod client_flight;
 mod game;
 mod save;
 

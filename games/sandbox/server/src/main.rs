@@ -166,7 +166,7 @@ impl Pilots {
                 user: format!("pilot-{number}"),
                 name: format!("Pilot {number}"),
                 permissions,
-                metadata: Vec::new(),
+                ..JoinRequest::default()
             };
             room.handle().join(request, DeliveryOrder::Ordered).ok()
         };

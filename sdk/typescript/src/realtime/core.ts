@@ -14,6 +14,9 @@ export type RoomChoice =
   | { readonly type: { readonly name: string; readonly label?: string } }
   | { readonly newPrivate: { readonly name: string; readonly label?: string } };
 
+/** Texts that the game reads when the player joins. */
+export type JoinMetadata = Readonly<Record<string, string>>;
+
 /** Position or velocity in messages that are not declared by a game. */
 export interface Vector {
   readonly x: number;
@@ -222,6 +225,11 @@ export interface Core {
   setInput(input: Fields): void;
   /** Queues a command. Returns its number, which the answer carries, or undefined outside a room. */
   command(command: Command): number | undefined;
+  /**
+   * Proposes to move the player's entity. The next `advance` sends it. Returns its number, which snapshots and
+   * corrections acknowledge, or undefined without an entity.
+   */
+  moveBy(dx: number, dy: number, nowMs: number): number | undefined;
   /** Leaves for good. The next `advance` sends the leave message. */
   leave(): void;
 

@@ -5,7 +5,7 @@ import type { Server, ServerInfo } from "../services/server.ts";
 import type { CallOptions } from "../services/requests.ts";
 import type { Time } from "../time.ts";
 import { type Attention, pageAttention } from "./attention.ts";
-import type { Core, Fields, RoomChoice } from "./core.ts";
+import type { Core, Fields, JoinMetadata, RoomChoice } from "./core.ts";
 import { JsonCore } from "./json/core.ts";
 import type { Motions } from "./json/track.ts";
 import { Room } from "./room.ts";
@@ -18,6 +18,11 @@ import { WasmCore } from "./wasm/core.ts";
 import { type WasmSource, loadWasm } from "./wasm/module.ts";
 
 export interface JoinOptions extends CallOptions {
+  /**
+   * Texts for the game, which reads them when the player joins, such as `{ profile: "mage" }`: up to 16 entries with
+   * 1,024 bytes in all, keys up to 64 bytes and texts up to 512. A resumed player keeps those of its join.
+   */
+  readonly metadata?: JoinMetadata;
   /** Transport; "auto" by default: WebTransport where it opens quickly, else WebSocket. */
   readonly transport?: TransportPreference;
   /** Movement rules of the own entity, for prediction. They need the core "wasm". */
@@ -26,7 +31,7 @@ export interface JoinOptions extends CallOptions {
    * "wasm" by default: protobuf, prediction, interpolation of every field. "json": readable messages without
    * prediction, for pages that may not use WebAssembly. Or a core of your own.
    */
-  readonly core?: CoreKind | ((room: RoomChoice | undefined) => Core);
+  readonly core?: CoreKind | ((room: RoomChoice | undefined, metadata: JoinMetadata) => Core);
   /** Source of the core's WASM file, if it is not beside this module: its URL, its bytes, or the compiled module. */
   readonly wasm?: WasmSource;
   /** Interpolated fields by channel, for the core "json", such as `{ movement: { position: "linear" } }`. */
@@ -81,11 +86,11 @@ export async function joinRoom<Input extends object = Fields>(
 }
 
 async function coreOf(room: RoomChoice | undefined, options: JoinOptions, time: Time): Promise<() => Core> {
-  const { core = "wasm", motions } = options;
-  if (typeof core === "function") return () => core(room);
-  if (core === "json") return () => new JsonCore({ room, motions, time });
+  const { core = "wasm", metadata = {}, motions } = options;
+  if (typeof core === "function") return () => core(room, metadata);
+  if (core === "json") return () => new JsonCore({ room, metadata, motions, time });
   const module = await loadWasm(options.wasm);
-  return () => new WasmCore(module, { room, rules: options.rules as Rules | undefined, time });
+  return () => new WasmCore(module, { room, metadata, rules: options.rules as Rules | undefined, time });
 }
 
 function untilJoined<Input extends object>(room: Room<Input>, options: CallOptions, time: Time): Promise<void> {

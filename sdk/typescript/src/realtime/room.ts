@@ -171,12 +171,28 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
 
   /** Sends a `feature.action` to the game. Resolves when it succeeded, rejects with an `AetherError` otherwise. */
   command(feature: string, action: string, fields?: object, options?: CallOptions): Promise<void> {
+    if (feature === "movement" && action === "delta") {
+      return Promise.reject(new AetherError("unknown_command", "A movement is not answered: send it with `room.moveBy`."));
+    }
     return this.sendCommand({ feature, action, ...(fields === undefined ? {} : { fields: fields as Fields }) }, options);
   }
 
   /** Sends bytes with a numeric code. A relay room passes them on to all other members. */
   send(code: number, bytes: Uint8Array, options?: CallOptions): Promise<void> {
     return this.sendCommand({ code, bytes }, options);
+  }
+
+  /**
+   * Proposes to move the player's entity by a distance, in a game that accepts movement. Returns the number of the
+   * movement, which snapshots and corrections acknowledge as `inputAck`, or undefined without an entity. A movement that
+   * breaks the game's rules is followed by the event `correction`; one that the game rejects, by `error`.
+   */
+  moveBy(dx: number, dy: number): number | undefined {
+    if (!Number.isFinite(dx) || !Number.isFinite(dy)) throw new TypeError("A distance must be a finite number.");
+    if (this.end !== undefined) return undefined;
+    const seq = this.core.moveBy(dx, dy, this.time.nowMs());
+    this.update();
+    return seq;
   }
 
   /** Calls the listener for every event of a kind, until the returned function is called. */

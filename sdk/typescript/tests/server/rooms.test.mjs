@@ -62,6 +62,36 @@ both("a ship is steered", async () => {
   assert.equal(faults, 0);
 });
 
+both("the game reads the join metadata, and its refusal has a reason", async () => {
+  const client = new Client({ url: server.url });
+  await client.session.visit();
+  await client.profiles.create({ id: "mage", name: "Ända the Grey", data: { appearance: 6 } });
+  const room = await client.join("outpost", { core, metadata: { profile: "mage", other: "ignored" } });
+  rooms.push(room);
+  const named = () => [...room.entities("presence")].find(({ fields }) => fields.name === "Ända the Grey");
+  assert.equal((await until("the profile is shown", named)).fields.appearance, 6);
+  const refused = client.join("outpost", { core, metadata: { profile: "p".repeat(65) } });
+  await assert.rejects(refused, { code: "bad_value", message: /`profile` in the join metadata is longer than 64 bytes/ });
+  const tooLong = client.join("outpost", { core, metadata: { profile: "p".repeat(513) } });
+  await assert.rejects(tooLong, { code: "bad_message", message: "The field `metadata value` has more than 512 bytes." });
+});
+
+both("a ship is moved by its client, and corrected", async () => {
+  const room = await join();
+  const start = await playing(room);
+  const corrections = [];
+  room.on("correction", (correction) => corrections.push(correction));
+  assert.equal(room.moveBy(2, 1), 1);
+  await until("the ship moves", () => distance(place(room), [start[0] + 2, start[1] + 1]) < 0.1);
+  assert.deepEqual(corrections, []);
+  const seq = room.moveBy(500, 0);
+  await until("a correction", () => corrections.length > 0);
+  const [{ entity, position, velocity, inputAck }] = corrections;
+  assert.deepEqual([entity, velocity, inputAck], [room.ownEntity, { x: 0, y: 0 }, seq]);
+  assert.ok(distance([position.x, position.y], [start[0] + 2, start[1] + 1]) < 0.1, JSON.stringify({ start, position }));
+  assert.equal(room.statistics.faults, 0);
+});
+
 both("another player's ship is seen moving", async () => {
   const one = await join();
   const other = await join({ code: one.welcome.roomCode });

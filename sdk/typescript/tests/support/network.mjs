@@ -88,14 +88,14 @@ export class Network {
   }
 
   /** Creates a room with everything in memory. */
-  room({ room = { type: { name: "arena" } }, wish = "auto", motions, token = async () => "token-1" } = {}) {
+  room({ room = { type: { name: "arena" } }, wish = "auto", metadata, motions, token = async () => "token-1" } = {}) {
     const { time } = this;
     const webTransport = async () => {
       if (this.webTransport === "unknown") throw new Error("The server does not say.");
       return this.webTransport === "absent" ? undefined : this.opener("webtransport");
     };
     const made = new Room({
-      core: () => new JsonCore({ room, motions, time }),
+      core: () => new JsonCore({ room, metadata, motions, time }),
       choice: new TransportChooser(wish, { webSocket: this.opener("websocket"), webTransport }, time),
       token: async (isFresh) => {
         this.tokens.push(isFresh);
@@ -107,7 +107,7 @@ export class Network {
         return () => this.occasions.delete(noticed);
       },
     });
-    for (const kind of ["joined", "lost", "ended", "error", "snapshot", "enter", "leave", "event", "message", "member", "possession", "closing"]) {
+    for (const kind of ["joined", "lost", "ended", "error", "snapshot", "enter", "leave", "event", "message", "member", "possession", "correction", "closing"]) {
       made.on(kind, (event) => this.events.push(event));
     }
     return made;

@@ -16,6 +16,18 @@ test("the hello names the room and carries the token; the welcome joins", async 
   assert.deepEqual(network.events[0], { kind: "joined", welcome: WELCOME, isResumed: false });
 });
 
+test("a hello that joins carries the metadata, and one that resumes does not", async () => {
+  const network = new Network();
+  const metadata = { profile: "mage" };
+  await network.joined({ metadata });
+  assert.deepEqual(network.peer.of("hello")[0].payload, { token: "token-1", room: { type: { name: "arena" } }, metadata });
+  network.peer.cut();
+  await network.time.pass(200);
+  network.peer.say("error", { code: "resume_refused", message: "too late", fatal: false });
+  const hellos = network.peer.of("hello").map((hello) => hello.payload);
+  assert.deepEqual(hellos, [{ resumeToken: "resume-1" }, { token: "token-1", room: { id: "room-1" }, metadata }]);
+});
+
 test("one input is sent per tick, numbered without gaps", async () => {
   const network = new Network();
   const room = await network.joined();
@@ -39,6 +51,40 @@ test("inputs are repeated with unordered delivery", async () => {
   assert.deepEqual(batches.at(-1).length, 4);
   assert.ok(network.peer.sent.every((message) => message.bytes <= 512 || message.kind === "hello"));
   assert.ok(network.peer.of("command").every((message) => !message.isReliable));
+});
+
+test("movements share the numbers of inputs, and corrections name them", async () => {
+  for (const transport of ["websocket", "webtransport"]) {
+    const network = new Network();
+    network.webTransport = transport === "webtransport" ? "open" : network.webTransport;
+    const room = await network.joined();
+    assert.equal(room.moveBy(1, 0), undefined, "the player has no entity yet");
+    network.peer.say("possession", { tick: 1, entity: 7 });
+    assert.equal(room.moveBy(1, -0.5), 1);
+    room.setInput({ thrust: true });
+    await network.time.pass(200);
+    const seq = room.moveBy(60, 0);
+    await network.time.pass(200);
+    const deltas = network.peer.of("command").filter(({ action }) => action === "delta");
+    assert.deepEqual(deltas.map(({ feature, seq, payload }) => [feature, seq, payload]), [
+      ["movement", 1, { entity: 7, dx: 1, dy: -0.5 }],
+      ["movement", seq, { entity: 7, dx: 60, dy: 0 }],
+    ]);
+    assert.ok(deltas.every(({ clientTime, isReliable }) => clientTime >= 0 && !isReliable), JSON.stringify(deltas));
+    for (const { payload } of network.peer.of("command").filter(({ action }) => action === "input_batch")) {
+      const seqs = payload.inputs.map((input) => input.seq);
+      assert.deepEqual(seqs, seqs.map((_, index) => seqs[0] + index), "the numbers of a batch have no gaps");
+      assert.ok(!seqs.includes(1) && !seqs.includes(seq), "no input has the number of a movement");
+    }
+    network.peer.say("correction", { entity: 7, position: { x: 3, y: 4 }, velocity: { x: 0, y: 0 }, ackSeq: seq });
+    assert.deepEqual(network.events.at(-1), { kind: "correction", entity: 7, position: { x: 3, y: 4 }, velocity: { x: 0, y: 0 }, inputAck: seq });
+    assert.throws(() => room.moveBy(Number.NaN, 0), TypeError);
+    await assert.rejects(room.command("movement", "delta", { entity: 7, dx: 1, dy: 0 }), { code: "unknown_command" });
+    const left = room.leave();
+    await network.time.pass(1_000);
+    await left;
+    assert.equal(room.moveBy(1, 0), undefined, "the room is over");
+  }
 });
 
 test("entities enter, change and leave", async () => {

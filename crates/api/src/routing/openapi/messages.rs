@@ -12,6 +12,8 @@ pub(super) fn extensions() -> (&'static str, Vec<DescriptorProto>) {
     let mut messages = accounts();
     messages.extend(profiles());
     messages.extend(admin());
+    messages.extend(rooms());
+    messages.extend(recordings());
     (PACKAGE, messages)
 }
 
@@ -74,6 +76,88 @@ fn admin() -> Vec<DescriptorProto> {
     ]
 }
 
+fn rooms() -> Vec<DescriptorProto> {
+    let number = |name| field(name, Type::Uint32, "");
+    let flag = |name| field(name, Type::Bool, "");
+    let limit = || field("limit", Type::Int32, "");
+    vec![
+        message("RoomRequest", [text("room")]),
+        message("ListRoomsRequest", [text("state"), limit(), text("cursor")]),
+        message("CreateRoomRequest", [text("type"), text("label"), flag("private"), flag("record")]),
+        message(
+            "ShownRoom",
+            [
+                text("id"),
+                text("code"),
+                text("type"),
+                text("label"),
+                text("state"),
+                text("node"),
+                number("epoch"),
+                flag("private"),
+                flag("durable"),
+                flag("recorded"),
+                number("players"),
+                number("players_max"),
+                number("entities"),
+                number("tick"),
+                number("tick_hz"),
+                number("bytes"),
+                text("create_time"),
+                text("write_time"),
+            ],
+        ),
+        message("RoomList", [repeated(own_message("rooms", "ShownRoom")), text("cursor")]),
+        message(
+            "ShownCheckpoint",
+            [number("number"), number("tick"), number("players"), number("entities"), number("bytes"), text("time")],
+        ),
+        message(
+            "RoomDetail",
+            [own_message("room", "ShownRoom"), repeated(own_message("checkpoints", "ShownCheckpoint"))],
+        ),
+        message(
+            "ListRoomEntitiesRequest",
+            [text("room"), field("checkpoint", Type::Int32, ""), limit(), text("cursor")],
+        ),
+        message("ShownEntity", [text("id"), number("owner"), json("components")]),
+        message(
+            "RoomEntityList",
+            [
+                text("source"),
+                number("tick"),
+                number("total"),
+                repeated(own_message("entities", "ShownEntity")),
+                text("cursor"),
+            ],
+        ),
+    ]
+}
+
+fn recordings() -> Vec<DescriptorProto> {
+    let number = |name| field(name, Type::Uint32, "");
+    let flag = |name| field(name, Type::Bool, "");
+    vec![
+        message("SignalData", [text("data")]),
+        message("SignalRoomRequest", [text("room"), own_message("signal", "SignalData")]),
+        message("NoRequest", []),
+        message(
+            "ShownRecording",
+            [
+                text("name"),
+                text("room"),
+                text("state"),
+                number("first_tick"),
+                number("last_tick"),
+                number("bytes"),
+                text("error"),
+            ],
+        ),
+        message("RecordingList", [repeated(own_message("recordings", "ShownRecording")), text("folder")]),
+        message("ShownDrain", [flag("draining"), number("seconds"), number("rooms"), number("players")]),
+    ]
+}
+
 fn joined<const A: usize, const B: usize>(
     name: &str,
     first: [FieldDescriptorProto; A],
@@ -127,6 +211,11 @@ mod tests {
         AuditEntryList, ListAuditEntriesRequest, ListPlayerSessionsRequest, PlayerRequest, PlayerRole,
         PlayerSessionList, SetPlayerRoleRequest, ShownAuditEntry, ShownPlayer, ShownSession,
     };
+    use aether_services::admin::room::{
+        CreateRoomRequest, ListRoomEntitiesRequest, ListRoomsRequest, NoRequest, RecordingList, RoomDetail,
+        RoomEntityList, RoomList, RoomRequest, ShownCheckpoint, ShownDrain, ShownEntity, ShownRecording, ShownRoom,
+        SignalData, SignalRoomRequest,
+    };
     use aether_services::profile::operation::{
         ActiveProfile, CreateProfileRequest, ProfileFields, ProfileList, ProfileRequest, ShownProfile,
         UpdateProfileRequest,
@@ -141,6 +230,27 @@ mod tests {
         let written: BTreeSet<&String> = json.as_object().expect("a message is an object").keys().collect();
         let fields = Definitions::read().fields(&M::full_name());
         assert_eq!(written, fields.iter().map(|field| &field.name).collect(), "{}", M::NAME);
+    }
+
+    #[test]
+    fn definitions_of_rooms_agree_with_the_messages() {
+        let text = || "text".to_owned();
+        assert_agrees(&RoomRequest { room: text() });
+        assert_agrees(&ListRoomsRequest { state: text(), limit: Some(1), cursor: text() });
+        assert_agrees(&CreateRoomRequest { room_type: text(), label: text(), private: false, record: false });
+        assert_agrees(&ShownRoom::default());
+        assert_agrees(&RoomList::default());
+        assert_agrees(&ShownCheckpoint::default());
+        assert_agrees(&RoomDetail { room: Some(ShownRoom::default()), checkpoints: Vec::new() });
+        assert_agrees(&ListRoomEntitiesRequest { room: text(), checkpoint: Some(1), limit: Some(1), cursor: text() });
+        assert_agrees(&ShownEntity::default());
+        assert_agrees(&RoomEntityList::default());
+        assert_agrees(&SignalData::default());
+        assert_agrees(&SignalRoomRequest { room: text(), signal: Some(SignalData::default()) });
+        assert_agrees(&NoRequest::default());
+        assert_agrees(&ShownRecording::default());
+        assert_agrees(&RecordingList::default());
+        assert_agrees(&ShownDrain::default());
     }
 
     #[test]

@@ -132,7 +132,8 @@ fn presets_match_the_operations() {
         assert_eq!(preset(name), Some(expected), "{name}");
     }
     for (name, preset) in &operations {
-        let reads = name.starts_with("Get") || name.starts_with("List") || name.starts_with("Read");
+        let of_socket = ["Ping", "StatusFollow", "StatusUnfollow"].contains(name);
+        let reads = name.starts_with("Get") || name.starts_with("List") || name.starts_with("Read") || of_socket;
         assert_eq!(*preset == RatePreset::Read, reads, "{name}");
     }
 }

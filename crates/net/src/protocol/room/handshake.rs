@@ -88,11 +88,22 @@ impl<'a> RoomHandshake<'a> {
         self.step = Step::Lobby(self.gateway.lobby.join(attempt));
     }
 
-    /// Tells a client of another protocol version why it is rejected.
+    /// Tells a client why its hello is rejected: it has another protocol version, or a value that is not allowed.
     pub fn handle_unreadable(&mut self, error: DecodeError, meter: &mut RateMeter<'_>) {
-        if matches!(error, DecodeError::Version { .. }) {
-            self.notify(ErrorCode::VersionMismatch, error.to_string(), true);
-            meter.close(CloseReason::ProtocolViolation);
+        match error {
+            DecodeError::Version { .. } => {
+                self.notify(ErrorCode::VersionMismatch, error.to_string(), true);
+                meter.close(CloseReason::ProtocolViolation);
+            }
+            DecodeError::FieldTooLong { .. }
+            | DecodeError::TooMany { .. }
+            | DecodeError::Repeated { .. }
+            | DecodeError::Missing { .. }
+                if self.awaits_hello() =>
+            {
+                self.notify(ErrorCode::BadMessage, error.to_string(), false);
+            }
+            _ => {}
         }
     }
 

@@ -138,7 +138,9 @@ fn fields_of(kind: &FieldKind, value: &SchemaValue) -> FieldValues {
     }
 }
 
-fn to_json(kind: &FieldKind, value: &SchemaValue) -> Json {
+/// Returns a value as JSON: records as objects with their fields by name.
+#[must_use]
+pub fn to_json(kind: &FieldKind, value: &SchemaValue) -> Json {
     match (kind, value) {
         (_, SchemaValue::Flag(value)) => Json::from(*value),
         (_, SchemaValue::Whole(value)) => Json::from(*value),

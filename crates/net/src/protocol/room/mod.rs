@@ -18,11 +18,13 @@ use aether_limits::RateLimit;
 use aether_replication::DeliveryOrder;
 use aether_wire::limits::{FRAGMENTS_PER_MESSAGE_MAX, HELLO_BYTES_MAX};
 use aether_wire::{
-    ClientMessage, CloseReason, Closing, ConnectionId, DecodeError, DeliveryPath, Encoding, RoomSelector, ServerMessage,
+    ClientMessage, CloseReason, Closing, ConnectionId, DecodeError, DeliveryPath, Encoding, ErrorCode, ErrorNotice,
+    RoomSelector, ServerMessage,
 };
 use handshake::RoomHandshake;
 use joined_client::JoinedClient;
 pub(crate) use json_translator::JsonTranslator;
+pub use json_translator::to_json;
 pub(crate) use metrics::RoomProtocolMetrics;
 use metrics::client_message_index;
 use std::net::IpAddr;
@@ -111,7 +113,7 @@ impl Protocol for RoomProtocol<'_> {
             Stage::Handshake(_) => usual,
             Stage::Joined(joined) => RateLimit::inputs(joined.grant.member.tick_hz()),
         };
-        MessageRates { usual, frequent, fragments: FRAGMENTS }
+        MessageRates { usual, frequent, fragments: FRAGMENTS, costly: usual }
     }
 
     fn can_receive(&self) -> bool {
@@ -225,6 +227,15 @@ impl Protocol for RoomProtocol<'_> {
             Stage::Handshake(_) => None,
             Stage::Joined(joined) => joined.grant.member.closing(),
         }
+    }
+
+    fn handle_drain<T: Transport>(&mut self, out: &mut OutgoingMessages<'_, T>) {
+        if !matches!(self.stage, Stage::Joined(_)) {
+            return;
+        }
+        let message = "The server is draining: it takes no new rooms and joins. Your room continues.".to_owned();
+        let notice = ErrorNotice { code: ErrorCode::Unavailable, message, fatal: false };
+        write(self.metrics(), out, DeliveryPath::Reliable, &ServerMessage::Error(notice));
     }
 
     fn handle_stop<T: Transport>(&mut self, deadline_ms: u32, out: &mut OutgoingMessages<'_, T>) {

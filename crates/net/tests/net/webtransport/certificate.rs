@@ -79,6 +79,6 @@ async fn a_generated_certificate_can_be_pinned_and_renewed() {
 #[tokio::test]
 async fn https_offers_both_versions_of_http() {
     let certificates = Certificates::generate(["localhost"], SystemTime::now()).unwrap();
-    let config = certificates.https_config().unwrap();
+    let config = certificates.https_config(true).unwrap();
     assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
 }

@@ -1,6 +1,6 @@
 //! Player data of Arena, stored by the services.
 
-use crate::support::ServerSetup;
+use crate::support::{ServerSetup, until_metric};
 use aether_arena_rules::{Blob, Label, Leaderboard, MASS_START, Paint, Pellet, Records, Steer};
 use aether_replication::{DeliveryOrder, Mirror};
 use aether_testkit_server::seeing_player::{SeeingPlayer, account, hello, of_type};
@@ -94,5 +94,22 @@ async fn check_stored_data(database: TestDatabase) {
         })
         .await;
     assert_eq!(row.mass, best);
+    server.kill().await;
+}
+
+/// The state of several ticks may arrive before the answer to a command, and later state is made from it.
+#[tokio::test(flavor = "multi_thread")]
+async fn state_that_arrives_before_an_answer_is_not_lost() {
+    let setup = ServerSetup::new(&file(), &[]);
+    let server = setup.serve().await;
+    let (token, _) = account(server.http).await;
+    let mut ann =
+        SeeingPlayer::join(server.http, &hello(token, of_type("arena")), arena()).await.expect("the join is accepted");
+    // Most messages of a room are state packets.
+    until_metric(&server, "aether_messages_sent_total", 20.0).await;
+    ann.command(0, &Paint { hue: 7 }).await.expect("the command is accepted");
+    assert!(ann.mirror.entities().next().is_some(), "the state before the answer is in the mirror");
+    let player = ann.player.welcome.player.0;
+    play_until(&mut ann, "her blob", |mirror| hue(mirror, player)).await;
     server.kill().await;
 }

@@ -64,7 +64,7 @@ async fn check_rebuild(database: TestDatabase) {
         .await
         .expect("the join is accepted");
     assert_eq!(ann.player.welcome.room, ben.player.welcome.room);
-    let (ann_body, ben_body) = (ann.player.possession().await, ben.player.possession().await);
+    let (ann_body, ben_body) = (ann.possession().await, ben.possession().await);
     let start = ann.position(ann_body).await;
     walk(&mut ann, start).await;
     let mut positions = [ann.position(ann_body).await, ben.position(ben_body).await];
@@ -93,7 +93,7 @@ async fn check_rebuild(database: TestDatabase) {
             let after = &player.player.welcome;
             assert_eq!((after.player, &after.room), (before.player, &before.room), "round {round}");
             assert_eq!((&after.room_code, after.session), (&before.room_code, before.session));
-            let body = player.player.possession().await;
+            let body = player.possession().await;
             let found = player.position(body).await;
             assert!(distance(found, *position) <= SPEED, "round {round}: {found:?} is far from {position:?}");
             *position = found;
@@ -126,7 +126,7 @@ async fn check_room_lookup(http: &std::net::SocketAddr, ann: &SeeingPlayer) {
 /// Checks that a resume token that was used before the kill is rejected.
 async fn check_token_reuse(http: &std::net::SocketAddr, ann: &mut SeeingPlayer, spent: &Hello) {
     ann.player.send(ClientMessage::Ping(Ping::default())).await;
-    ann.player.wait("a pong", |message| matches!(message, ServerMessage::Pong(_)).then_some(())).await;
+    ann.wait("a pong", |message| matches!(message, ServerMessage::Pong(_)).then_some(())).await;
     let notice = SeeingPlayer::join(*http, spent, outpost()).await.err().expect("the token was used");
     assert_eq!(notice.code, ErrorCode::ResumeRefused);
 }
@@ -139,7 +139,7 @@ async fn players_can_resume_after_a_stop_and_a_restart() {
     let mut ann = SeeingPlayer::join(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost())
         .await
         .expect("the join is accepted");
-    let body = ann.player.possession().await;
+    let body = ann.possession().await;
     let start = ann.position(body).await;
     walk(&mut ann, start).await;
     let position = ann.position(body).await;
@@ -152,7 +152,7 @@ async fn players_can_resume_after_a_stop_and_a_restart() {
     let server = setup.serve().await;
     let mut ann = SeeingPlayer::join(server.http, &resume, outpost()).await.expect("the resume token is valid");
     assert_eq!((ann.player.welcome.player, &ann.player.welcome.room), (welcome.player, &welcome.room));
-    let body = ann.player.possession().await;
+    let body = ann.possession().await;
     assert!(distance(ann.position(body).await, position) < 0.1, "the last state was stored");
     server.kill().await;
 }

@@ -15,7 +15,7 @@ async fn during_an_outage_a_room_keeps_running_and_rejects_commits() {
     let mut ann = SeeingPlayer::join(server.http, &hello(guest(server.http).await, of_type("outpost")), outpost())
         .await
         .expect("the join is accepted");
-    let body = ann.player.possession().await;
+    let body = ann.possession().await;
     let [x, y] = ann.position(body).await;
     let scale = 1.0 + 9.0 / (x * x + y * y).sqrt();
     let cell = Cell::at([x * scale, y * scale]).expect("the cell is inside the map");

@@ -169,6 +169,36 @@ fn contradictory_limits_are_rejected() {
     let message = error("[connections]\nmax = 10\nper_ip_max = 20");
     assert!(message.starts_with("aether.toml, line 3: connections.per_ip_max is 20"), "{message}");
     assert!(load("[connections]\nmax = 100\nper_ip_max = 0", &[], &[]).is_ok());
+    let message = error("[connections]\nidle_seconds = 10\nping_seconds = 10");
+    assert!(message.starts_with("aether.toml, line 3: connections.ping_seconds is 10"), "{message}");
+    assert!(load("[connections]\nidle_seconds = 10\nping_seconds = 9", &[], &[]).is_ok());
+}
+
+#[test]
+fn buffers_and_windows_have_bounds() {
+    let cases = [
+        ("connections", "read_buffer_bytes", 1_024, 1_048_576),
+        ("connections", "write_buffer_bytes", 4_096, 16_777_216),
+        ("connections", "ping_seconds", 1, 3_600),
+        ("http", "header_bytes_max", 8_192, 1_048_576),
+        ("http", "http2_streams_max", 1, 1_000),
+        ("http", "http2_stream_window_bytes", 16_384, 16_777_216),
+        ("http", "http2_connection_window_bytes", 65_535, 16_777_216),
+        ("http", "http2_ping_seconds", 1, 3_600),
+        ("http", "http2_ping_timeout_seconds", 1, 300),
+        ("http", "socket_unsent_bytes", 1_024, 16_777_216),
+        ("http", "socket_send_bytes", 4_096, 16_777_216),
+        ("http", "socket_receive_bytes", 4_096, 16_777_216),
+    ];
+    for (section, key, low, high) in cases {
+        for value in [low - 1, high + 1] {
+            let message = error(&format!("[{section}]\n{key} = {value}"));
+            let expected = format!("{section}.{key}: expected a whole number from {low} to {high}, found {value}.");
+            assert!(message.ends_with(&expected), "{message}");
+        }
+        let idle = if section == "connections" { "\nidle_seconds = 3600" } else { "" };
+        assert!(load(&format!("[{section}]\n{key} = {low}{idle}"), &[], &[]).is_ok(), "{key}");
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(super) fn operator(admin: SocketAddr, data_dir: &Path) -> ApiClient {
 }
 
 /// Runs `aether admin` against the server.
-async fn aether_admin(server: &TestServer, arguments: &[&str]) -> Result<String, String> {
+pub(super) async fn aether_admin(server: &TestServer, arguments: &[&str]) -> Result<String, String> {
     let (folder, address) = (server.data_dir().display().to_string(), server.admin.to_string());
     let place = ["--data-dir", &folder, "--admin-address", &address];
     let parsed = Program::try_parse_from(["aether", "admin"].iter().chain(arguments).chain(&place));

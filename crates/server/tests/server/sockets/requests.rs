@@ -94,14 +94,13 @@ impl Game for Asker {
 
 async fn ask(seat: &mut SeeingPlayer, words: &str) -> String {
     seat.command(0, &Words { words: words.to_owned() }).await.expect("it is asked");
-    seat.player
-        .wait("an answer", |message| match message {
-            ServerMessage::Event(Event { body: GameBody::Packed { payload, .. }, .. }) => {
-                Words::read_full(&mut BitReader::new(&payload)).ok().map(|it| it.words)
-            }
-            _ => None,
-        })
-        .await
+    seat.wait("an answer", |message| match message {
+        ServerMessage::Event(Event { body: GameBody::Packed { payload, .. }, .. }) => {
+            Words::read_full(&mut BitReader::new(&payload)).ok().map(|it| it.words)
+        }
+        _ => None,
+    })
+    .await
 }
 
 async fn take(http: SocketAddr, token: aether_wire::Token) -> SeeingPlayer {

@@ -14,7 +14,7 @@ use aether_server::config::{Config, Secret};
 use aether_testkit::games::depot::{Board, CHAT, Cart, Chat, Crane, Drive, Lift, Mode, RuntimeDepot, Scored};
 use aether_testkit_server::seeing_player::{guest, hello, of_type};
 use aether_testkit_server::{DEADLINE, DeliveryPath, JSON, PROTOBUF, TestPlayer, TransportKind};
-use aether_wire::{EntityId, Event, GameBody, ServerMessage, Snapshot};
+use aether_wire::{EntityId, ErrorCode, Event, GameBody, Hello, ServerMessage, Snapshot};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -234,6 +234,14 @@ impl PredictionRules for NoRules {
     fn step(&self, _state: &mut Vec<f64>, _input: &[f64], _seconds: f32) {}
 }
 
+/// Joins with metadata that the game refuses.
+async fn check_join_metadata(server: SocketAddr) {
+    let hello = Hello { metadata: [("guild", "rivals")].into(), ..hello(guest(server).await, of_type("depot")) };
+    let refused = TestPlayer::join(&connector(server).encoding(JSON), TransportKind::WebSocket, &hello).await;
+    let notice = refused.err().expect("the game refuses the join");
+    assert_eq!((notice.code, notice.message.as_str()), (ErrorCode::JoinRefused, "the depot is closed to rivals"));
+}
+
 /// The client core for browsers, connected to a real socket.
 struct Page {
     core: ClientCore<NoRules>,
@@ -245,7 +253,8 @@ struct Page {
 
 impl Page {
     async fn join(server: SocketAddr) -> Page {
-        let login = JoinOptions { token: Some(guest(server).await), room: Some(of_type("depot")) };
+        let login =
+            JoinOptions { token: Some(guest(server).await), room: Some(of_type("depot")), ..JoinOptions::default() };
         let mut core = ClientCore::new(None, login, 7);
         let connector = connector(server).encoding(PROTOBUF);
         let connection = connector.open(TransportKind::WebSocket).await.expect("the server opens the connection");
@@ -289,7 +298,8 @@ struct Clients {
 
 impl Clients {
     async fn join(server: SocketAddr) -> Clients {
-        let login = JoinOptions { token: Some(guest(server).await), room: Some(of_type("depot")) };
+        let login =
+            JoinOptions { token: Some(guest(server).await), room: Some(of_type("depot")), ..JoinOptions::default() };
         let client = Client::new(Depot::default(), ClientSettings::default(), login);
         let settings = NativeClientSettings {
             transport: TransportPreference::Only(TransportKind::WebSocket),
@@ -465,6 +475,8 @@ async fn a_runtime_game_is_played_by_every_kind_of_client() {
     talk(&mut clients).await;
     see_reactions(&mut clients).await;
     check_rejection(&mut clients).await;
+    // A refused join has a player number too, so it comes last.
+    check_join_metadata(running.http).await;
     clients.until("ticks to compare", |clients| clients.compare() >= 40).await;
     let sees_hidden = |seen: &History| seen.values().any(|visible| visible.values().any(is_hidden));
     assert_eq!(clients.histories().map(sees_hidden), [false, true, false], "only the second player may see it");

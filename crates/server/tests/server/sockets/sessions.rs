@@ -28,7 +28,7 @@ async fn newest_session(operator: &mut ApiClient, user: &str) -> Value {
 }
 
 /// Waits until the newest session of a user has a state, and returns the session.
-async fn until_state(operator: &mut ApiClient, user: &str, state: &str) -> Value {
+pub async fn until_state(operator: &mut ApiClient, user: &str, state: &str) -> Value {
     let end = Instant::now() + DEADLINE;
     loop {
         let session = newest_session(operator, user).await;

@@ -211,8 +211,11 @@ impl Game for Depot {
     }
 
     fn join_attempt(&mut self, _room: &mut Context<'_>, request: &JoinRequest) -> Result<(), Rejection> {
-        match request.name.as_str() {
-            "stranger" => Err(Rejection::new(ErrorCode::JoinRefused, "the depot is closed to strangers")),
+        match (request.name.as_str(), request.metadata.get("guild")) {
+            ("stranger", _) => Err(Rejection::new(ErrorCode::JoinRefused, "the depot is closed to strangers")),
+            (_, Some(guild @ "rivals")) => {
+                Err(Rejection::new(ErrorCode::JoinRefused, format!("the depot is closed to {guild}")))
+            }
             _ => Ok(()),
         }
     }

@@ -150,3 +150,14 @@ fn scores_beyond_a_mass_are_shown_as_its_bounds_and_blank_no_list() {
     assert!(rows.iter().all(|row| row.mass == u32::MAX));
     assert_eq!(records_of(b"-1 b\n")[0].mass, 0);
 }
+
+#[test]
+fn long_names_are_shortened_in_labels_and_on_the_leaderboard() {
+    let long = "Ünbekannt von Hohenstein";
+    assert_eq!(records_of(format!("5 {long}\n").as_bytes())[0].name, "Ünbekannt vo…");
+    let mut stage = stage(0);
+    let ann = join(&mut stage, long, DeliveryOrder::Ordered, Conditions::PERFECT);
+    stage.tick(3);
+    let labels = all_seen::<Label>(&stage, ann);
+    assert_eq!(labels.iter().map(|label| label.name.as_str()).collect::<Vec<_>>(), ["Ünbekannt vo…"]);
+}

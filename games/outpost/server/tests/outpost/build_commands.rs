@@ -100,6 +100,7 @@ fn a_rebuilt_room_has_the_stored_structures_and_players() {
     let material = body(&stage, ann).material;
     let request = |name: &str| JoinRequest { user: name.into(), name: name.into(), ..JoinRequest::default() };
     let restore = RestoreData {
+        tick: checkpoint.tick,
         state: Some(checkpoint.state.to_vec()),
         applied: checkpoint.applied,
         last_player: checkpoint.last_player,
@@ -146,7 +147,7 @@ fn the_journal_overrides_an_older_checkpoint() {
     journal.extend(finish_commits(&mut stage, Ok(())));
     let (applied, last_player) = (state.applied, state.last_player);
     let state = Some(state.state.to_vec());
-    let after = durable(Some(RestoreData { state, applied, last_player, players: Vec::new(), journal }));
+    let after = durable(Some(RestoreData { state, applied, last_player, journal, ..RestoreData::default() }));
     assert_eq!(structure(&after, cell).map(|door| door.kind), Some(Kind::Door));
     assert_eq!(after.room().world().each::<Structure>().count(), 1);
 }

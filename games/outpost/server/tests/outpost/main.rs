@@ -2,6 +2,8 @@
 
 mod build_commands;
 mod building;
+mod capture;
+mod characters;
 mod durable;
 mod prediction;
 mod scene;

@@ -48,9 +48,9 @@ impl Scene {
     pub fn join(&mut self, order: DeliveryOrder, conditions: Conditions) -> usize {
         let name = format!("player {}", self.walkers.len());
         let request =
-            JoinRequest { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
+            JoinRequest { user: name.clone(), name, permissions: Permissions::default(), ..JoinRequest::default() };
         let endpoint = self.room.handle().join(request, order).expect("the mailbox has room");
-        let login = JoinOptions { token: Some(Token::new("login")), room: None };
+        let login = JoinOptions { token: Some(Token::new("login")), ..JoinOptions::default() };
         let mut client = Client::new(outpost_client::OutpostClient::default(), ClientSettings::default(), login);
         client.connected(order, self.now);
         let datagrams = if order == DeliveryOrder::Ordered { Delivery::Stream } else { Delivery::Datagrams };

@@ -1,10 +1,8 @@
 //! Joining, walking and leaving.
 
-use crate::support::{all_seen, body, build, controls, entity, names, outwards, player, seen, stage};
+use crate::support::{all_seen, build, controls, entity, names, outwards, player, seen, stage};
 use aether::prelude::*;
-use aether_outpost_rules::{
-    APPEARANCES, Cell, Controls, Dress, Kind, Player, STEP_SECONDS, Structure, StructureGrid, Surroundings, walk,
-};
+use aether_outpost_rules::{Cell, Controls, Kind, Player, STEP_SECONDS, Structure, StructureGrid, Surroundings, walk};
 use aether_outpost_server::settings;
 use std::time::Duration;
 
@@ -40,35 +38,12 @@ fn the_list_of_players_follows_joins_and_leaves() {
 }
 
 #[test]
-fn a_character_is_chosen_when_joining_and_changed_by_a_message() {
+fn a_name_that_is_too_long_is_shortened() {
     let mut stage = stage(settings());
-    let request = |name: &str, metadata| JoinRequest {
-        user: name.to_owned(),
-        name: name.to_owned(),
-        permissions: Permissions::default(),
-        metadata,
-    };
-    let ann = stage.join_as(request("ann", vec![5]), DeliveryOrder::Ordered, Conditions::PERFECT);
-    let ben = stage.join_as(request("ben", vec![255]), DeliveryOrder::Ordered, Conditions::PERFECT);
-    stage.tick(5);
-    assert_eq!(body(&stage, ann).appearance, 5);
-    assert!(body(&stage, ben).appearance < APPEARANCES);
-    stage.send_message(ann, &Dress { appearance: 2 });
-    stage.tick(5);
-    assert_eq!(body(&stage, ann).appearance, 2);
-    stage.leave(ann);
-    stage.tick(5);
-    let ann = stage.join("ann", DeliveryOrder::Ordered, Conditions::PERFECT);
-    stage.tick(5);
-    assert_eq!(body(&stage, ann).appearance, 2, "it is stored");
-}
-
-#[test]
-fn a_name_that_is_too_long_is_rejected() {
-    let mut stage = stage(settings());
-    let long = stage.join(&"x".repeat(25), DeliveryOrder::Ordered, Conditions::PERFECT);
-    stage.tick(3);
-    assert!(stage.client(long).rejection().is_some_and(|rejection| rejection.message.contains("24 bytes")));
+    let request = JoinRequest { user: "ann".to_owned(), name: "né".repeat(64), ..JoinRequest::default() };
+    let long = stage.join_as(request, DeliveryOrder::Ordered, Conditions::PERFECT);
+    stage.tick(30);
+    assert_eq!(names(&stage, long), [format!("{}…", "né".repeat(7))]);
 }
 
 #[test]

@@ -18,7 +18,8 @@ const EXPECTED_HASH: u64 = 6_632_523_336_857_363_392;
 /// Joins a player.
 fn join(handle: &RoomHandle, number: u32) -> ConnectionEndpoint {
     let name = format!("pilot {number}");
-    let request = JoinRequest { user: name.clone(), name, permissions: Permissions::default(), metadata: Vec::new() };
+    let request =
+        JoinRequest { user: name.clone(), name, permissions: Permissions::default(), ..JoinRequest::default() };
     handle.join(request, DeliveryOrder::Ordered).expect("the mailbox has room")
 }
 

@@ -2,6 +2,7 @@
 
 mod allocations;
 mod battle;
+mod client_flight;
 mod golden;
 mod recordings;
 mod storm;

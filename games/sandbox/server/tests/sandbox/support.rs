@@ -81,7 +81,8 @@ impl Pilot {
     /// Requests to join at the room's next tick.
     pub fn join(handle: &RoomHandle, name: &str, order: DeliveryOrder) -> Pilot {
         let permissions = Permissions { playground: true, ..Permissions::default() };
-        let request = JoinRequest { user: name.to_owned(), name: name.to_owned(), permissions, metadata: Vec::new() };
+        let request =
+            JoinRequest { user: name.to_owned(), name: name.to_owned(), permissions, ..JoinRequest::default() };
         let endpoint = handle.join(request, order).expect("the mailbox has room");
         let mirror = Mirror::builder().component::<Ship>().component::<Thing>().component::<Shot>();
         let mirror =

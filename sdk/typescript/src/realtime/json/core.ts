@@ -8,6 +8,7 @@ import type {
   CoreStatistics,
   Entity,
   Fields,
+  JoinMetadata,
   RoomChoice,
   RoomEvent,
   Send,
@@ -40,6 +41,8 @@ import { ENTITIES_MAX, World } from "./world.ts";
 export interface JsonCoreOptions {
   /** The room to join; by default of the server's only room type. */
   readonly room?: RoomChoice | undefined;
+  /** Texts for the game. */
+  readonly metadata?: JoinMetadata;
   /** Interpolated fields by channel. Other fields change when their state arrives. */
   readonly motions?: Readonly<Record<string, Motions>> | undefined;
   readonly time?: Time;
@@ -83,13 +86,14 @@ export class JsonCore implements Core {
   private fragmented = 0;
   private hello: Hello | undefined;
   private outbox = new Outbox(false);
+  private movements: Uint8Array[] = [];
   private events: RoomEvent[] = [];
   private hasReportedEnd = false;
   private faults = 0;
   private packetsReceived = 0;
 
   constructor(options: JsonCoreOptions = {}) {
-    this.joinState = new JoinState(options.room, options.time ?? systemTime);
+    this.joinState = new JoinState(options.room, options.metadata ?? {}, options.time ?? systemTime);
     this.motions = options.motions ?? {};
   }
 
@@ -148,6 +152,7 @@ export class JsonCore implements Core {
     if (hello !== undefined) send(encode({ kind: "hello", payload: hello }), true);
     this.outbox.drain(nowMs, (bytes) => send(bytes, true));
     if (this.phase !== "joined") return;
+    for (const movement of this.movements.splice(0)) send(movement, false);
     if (this.roundTrips.isDue(nowMs)) send(this.ping(nowMs), false);
     const due = this.input && this.inputs?.due(this.input, this.world?.clock.shownTick(nowMs) ?? 0, nowMs);
     if (due !== undefined) send(due, false);
@@ -179,6 +184,14 @@ export class JsonCore implements Core {
       const { feature, action, fields } = command;
       this.post({ kind: "command", seq, feature, action, ...(fields === undefined ? {} : { payload: fields }) });
     }
+    return seq;
+  }
+
+  moveBy(dx: number, dy: number, nowMs: number): number | undefined {
+    const { inputs, ownEntity: entity } = this;
+    if (this.phase !== "joined" || inputs === undefined || entity === undefined) return undefined;
+    const seq = inputs.takeNumber();
+    this.movements.push(encode({ kind: "command", feature: "movement", action: "delta", seq, clientTime: stamp(nowMs), payload: { entity, dx, dy } }));
     return seq;
   }
 
@@ -263,6 +276,7 @@ export class JsonCore implements Core {
     // A relay has no ticks and no inputs.
     this.inputs = welcome.tickHz > 0 ? new Inputs(welcome.tickHz, this.link === "unordered", nowMs) : undefined;
     this.inputAck = 0;
+    this.movements = [];
     this.ownEntity = undefined;
     this.roundTrips.reset();
     this.happened({ kind: "joined", welcome, isResumed });
@@ -292,10 +306,8 @@ export class JsonCore implements Core {
   }
 
   private ping(nowMs: number): Uint8Array {
-    // The protocol counts microseconds, so a finer fraction would be lost.
-    const clientTime = Math.round(nowMs * 1000) / 1000;
     this.roundTrips.sent(nowMs);
-    return encode({ kind: "ping", clientTime, payload: { tick: this.tick } });
+    return encode({ kind: "ping", clientTime: stamp(nowMs), payload: { tick: this.tick } });
   }
 
   /** Queues a message; one longer than a frame is split into fragments. */
@@ -317,6 +329,11 @@ export class JsonCore implements Core {
     if (this.events.length >= EVENTS_MAX) this.events.shift();
     this.events.push(event);
   }
+}
+
+/** The protocol counts microseconds, so a finer fraction would be lost. */
+function stamp(nowMs: number): number {
+  return Math.round(nowMs * 1000) / 1000;
 }
 
 function eventOf(feature: string | undefined, action: string | undefined, event: GameEvent, isRelay: boolean): RoomEvent {

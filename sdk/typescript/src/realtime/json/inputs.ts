@@ -16,7 +16,7 @@ const REPEATED = 3;
 const INPUT_TEXT_MAX = 360;
 
 export class Inputs {
-  /** Number of the newest input on this connection. */
+  /** Number of the newest input or movement on this connection. */
   seq = 0;
   private readonly inputMs: number;
   private readonly isRepeated: boolean;
@@ -27,6 +27,13 @@ export class Inputs {
     this.inputMs = 1000 / Math.max(1, tickHz);
     this.isRepeated = isRepeated;
     this.nextMs = nowMs;
+  }
+
+  /** Takes the next number for a movement. Numbers in a batch have no gaps, so earlier inputs are not repeated. */
+  takeNumber(): number {
+    this.seq += 1;
+    this.sent = [];
+    return this.seq;
   }
 
   /** Returns the message with the inputs that are due, if there are any. */

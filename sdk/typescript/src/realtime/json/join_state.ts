@@ -2,7 +2,7 @@
 
 import type { RoomCode } from "../../error.ts";
 import { type Backoff, type Time, pauseMs } from "../../time.ts";
-import type { CloseReason, CorePhase, RoomChoice, Welcome } from "../core.ts";
+import type { CloseReason, CorePhase, JoinMetadata, RoomChoice, Welcome } from "../core.ts";
 import type { Closing, Hello } from "./protocol.ts";
 
 const BACKOFF: Backoff = { firstMs: 200, lastMs: 5_000, spread: 0.3 };
@@ -36,6 +36,7 @@ export class JoinState {
   token: string | undefined;
   end: End | undefined;
   private readonly room: RoomChoice | undefined;
+  private readonly metadata: JoinMetadata;
   private readonly time: Time;
   private resumeToken: string | undefined;
   /** Room that the player was in. Another one of its type is second best. */
@@ -44,8 +45,9 @@ export class JoinState {
   private closing: Closing | undefined;
   private failures = 0;
 
-  constructor(room: RoomChoice | undefined, time: Time) {
+  constructor(room: RoomChoice | undefined, metadata: JoinMetadata, time: Time) {
     this.room = room;
+    this.metadata = metadata;
     this.time = time;
   }
 
@@ -119,11 +121,15 @@ export class JoinState {
    * again while it has received nothing from the client since.
    */
   private hello(): Hello {
-    const { resumeToken, token } = this;
+    const { resumeToken, token, metadata } = this;
     this.isResuming = resumeToken !== undefined;
     if (resumeToken !== undefined) return { resumeToken };
     const room = this.lastRoom === undefined ? this.room : { id: this.lastRoom };
-    return { ...(token === undefined ? {} : { token }), ...(room === undefined ? {} : { room }) };
+    return {
+      ...(token === undefined ? {} : { token }),
+      ...(room === undefined ? {} : { room }),
+      ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+    };
   }
 }
 

@@ -1,7 +1,7 @@
 // Realtime protocol, version 2, in JSON. See WIRE_FORMAT.md.
 
 import type { RoomCode } from "../../error.ts";
-import type { CloseReason, Fields, Manifest, RoomChoice, Vector, Welcome } from "../core.ts";
+import type { CloseReason, Fields, JoinMetadata, Manifest, RoomChoice, Vector, Welcome } from "../core.ts";
 
 /** Protocol version in every envelope. */
 const PROTOCOL_VERSION = 2;
@@ -13,6 +13,7 @@ export interface Hello {
   readonly token?: string;
   readonly room?: RoomChoice;
   readonly resumeToken?: string;
+  readonly metadata?: JoinMetadata;
 }
 
 export interface Input {
@@ -33,7 +34,7 @@ export type ClientMessage =
   | { readonly kind: "ping"; readonly clientTime: number; readonly payload: { readonly tick: number } }
   | { readonly kind: "leave" }
   | { readonly kind: "fragment"; readonly payload: Fragment }
-  | { readonly kind: "command"; readonly seq?: number; readonly feature: string; readonly action: string; readonly payload?: object };
+  | { readonly kind: "command"; readonly seq?: number; readonly clientTime?: number; readonly feature: string; readonly action: string; readonly payload?: object };
 
 export interface Snapshot {
   readonly tick: number;

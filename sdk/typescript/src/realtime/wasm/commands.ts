@@ -19,8 +19,6 @@ export function sendBuiltIn(native: Native, feature: string, action: string, fie
       const position = fields.position as { x: number; y: number } | undefined;
       return native.requestSpawn(position?.x, position?.y);
     }
-    case "movement.delta":
-      return native.moveBy(numberOf(fields, "entity"), numberOf(fields, "dx"), numberOf(fields, "dy"));
     case "system.manifest":
       return native.requestManifest();
     default:

@@ -3,7 +3,7 @@
 
 import { AetherError } from "../../error.ts";
 import { type Time, systemTime } from "../../time.ts";
-import type { Command, Core, CorePhase, CoreStatistics, Entity, Fields, RoomChoice, RoomEvent, Send, Welcome } from "../core.ts";
+import type { Command, Core, CorePhase, CoreStatistics, Entity, Fields, JoinMetadata, RoomChoice, RoomEvent, Send, Welcome } from "../core.ts";
 import { messageOf } from "../members.ts";
 import { Outbox } from "../outbox.ts";
 import { report } from "../report.ts";
@@ -18,6 +18,8 @@ import { Stepper } from "./stepper.ts";
 export interface WasmCoreOptions {
   /** The room to join; by default of the server's only room type. */
   readonly room?: RoomChoice | undefined;
+  /** Texts for the game. */
+  readonly metadata?: JoinMetadata;
   /** Movement rules of the own entity; without them it is not predicted. */
   readonly rules?: Rules | undefined;
   readonly time?: Time;
@@ -53,11 +55,11 @@ export class WasmCore implements Core {
 
   constructor(module: WasmModule, options: WasmCoreOptions = {}) {
     const { Core: NativeCore, ScriptRules } = module.bindings;
-    const { rules, time = systemTime } = options;
+    const { metadata = {}, rules, time = systemTime } = options;
     const [kind, name, label] = selectorOf(options.room);
     if (rules !== undefined) this.stepper = new Stepper(module.memory, rules, this.channels);
     const script = rules && this.stepper && new ScriptRules(rules.channel, [...(rules.ignored ?? [])], this.stepper.step);
-    this.native = new NativeCore(kind, name, label, time.random(), script);
+    this.native = new NativeCore(kind, name, label, Object.entries(metadata).flat(), time.random(), script);
     this.channels.surroundings = this.native.surroundings();
   }
 
@@ -171,6 +173,10 @@ export class WasmCore implements Core {
     const row: number[] = [];
     writeRecord(known.kind, fields, row, `${feature}.${action}`);
     return this.native.say(code, Float64Array.from(row)) || undefined;
+  }
+
+  moveBy(dx: number, dy: number, nowMs: number): number | undefined {
+    return this.native.moveBy(dx, dy, nowMs) || undefined;
   }
 
   leave(): void {

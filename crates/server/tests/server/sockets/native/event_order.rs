@@ -18,7 +18,8 @@ async fn over_a_lossy_webtransport_connection_state_waits_for_the_clearing_befor
     let udp = server.running().webtransport.expect("WebTransport is enabled");
     let proxy = UdpProxy::start((server.http, udp)).await;
     let room = RoomSelector::Type { name: "sandbox".to_owned(), label: None };
-    let join_options = JoinOptions { token: Some(server.token(Role::Player)), room: Some(room) };
+    let join_options =
+        JoinOptions { token: Some(server.token(Role::Player)), room: Some(room), ..JoinOptions::default() };
     // The order is proven, not the bound: on a busy machine a retransmission may take long.
     let settings = ClientSettings { event_wait_max: DEADLINE, ..ClientSettings::default() };
     let connector = Connector::new(&format!("http://{}", proxy.address).parse().expect("the address is valid"));

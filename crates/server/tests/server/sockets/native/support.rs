@@ -33,8 +33,11 @@ impl NativePlayer {
     /// Connects to an address.
     pub fn new(address: &str, token: Option<Token>, settings: NativeClientSettings, trust: TrustStore) -> NativePlayer {
         let room = RoomSelector::Type { name: aether_outpost_server::NAME.to_owned(), label: None };
-        let client =
-            Client::new(OutpostClient::default(), ClientSettings::default(), JoinOptions { token, room: Some(room) });
+        let client = Client::new(
+            OutpostClient::default(),
+            ClientSettings::default(),
+            JoinOptions { token, room: Some(room), ..JoinOptions::default() },
+        );
         let connector = Connector::new(&address.parse().expect("the address is valid")).trust_store(trust);
         NativePlayer {
             native: NativeClient::new(client, connector, settings).expect("the thread starts"),

@@ -69,7 +69,8 @@ struct Playing {
 
 impl Playing {
     async fn start(program: &Program) -> Playing {
-        let options = JoinOptions { token: Some(guest(program.running.http).await), room: Some(of_type("plaza")) };
+        let token = Some(guest(program.running.http).await);
+        let options = JoinOptions { token, room: Some(of_type("plaza")), ..JoinOptions::default() };
         let mut client = Client::new(PlazaClient, ClientSettings::default(), options);
         client.set_input(Controls::default());
         let settings = NativeClientSettings {

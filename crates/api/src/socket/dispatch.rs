@@ -1,0 +1,102 @@
+//! From a message of a client to its operation in the call table.
+
+mod rpc;
+mod status;
+mod unbuilt;
+
+use super::SocketServer;
+use super::error::SocketError;
+use super::requests::AnswerFuture;
+use crate::routing::Calls as _;
+use aether_messages::realtime::envelope::Message;
+use aether_messages::socket::{Ping, SocketAnswer, name_of};
+use aether_net::MessageClass;
+use aether_services::calls::Serve;
+use aether_services::{CallContext, GrpcCode, ServiceError};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+/// Handling of a message.
+pub(super) enum Dispatched {
+    /// Runs after the requests before it.
+    Ordered(AnswerFuture),
+    /// Runs at once.
+    Function(AnswerFuture),
+    /// Needs no answer.
+    Ignored,
+    /// Clients do not send this message.
+    Unrecognized,
+}
+
+/// Connection that a request came from.
+pub(super) struct Origin<'a> {
+    pub server: &'a SocketServer,
+    pub context: &'a Arc<CallContext>,
+}
+
+/// Returns the rate that a message counts against.
+pub(super) fn class_of(message: Option<&Message>) -> MessageClass {
+    match message {
+        Some(Message::MatchDataSend(_) | Message::PartyDataSend(_)) => MessageClass::Frequent,
+        // They start costly work, or their events are sent to many sessions.
+        Some(
+            Message::ChannelJoin(_)
+            | Message::MatchCreate(_)
+            | Message::MatchmakerAdd(_)
+            | Message::PartyCreate(_)
+            | Message::PartyMatchmakerAdd(_)
+            | Message::StatusUpdate(_),
+        ) => MessageClass::Costly,
+        _ => MessageClass::Usual,
+    }
+}
+
+/// Starts the request of a message.
+pub(super) fn dispatch(origin: &Origin<'_>, message: Message) -> Dispatched {
+    let Some(name) = name_of(&message) else {
+        return match message {
+            // Only an answer to a ping of the server, which sends none.
+            Message::Pong(_) => Dispatched::Ignored,
+            _ => Dispatched::Unrecognized,
+        };
+    };
+    match message {
+        Message::Ping(request) => origin.ordered::<Ping>(request),
+        Message::Rpc(request) => rpc::call(origin, request),
+        Message::StatusFollow(request) => status::follow(origin, request),
+        Message::StatusUnfollow(request) => status::unfollow(origin, request),
+        Message::StatusUpdate(request) => status::update(origin, request),
+        _ => unbuilt::answer(name),
+    }
+}
+
+impl Origin<'_> {
+    /// Calls an operation in the order of the requests.
+    fn ordered<O: Serve>(&self, request: O::Request) -> Dispatched
+    where
+        O::Answer: SocketAnswer,
+    {
+        Dispatched::Ordered(self.call::<O>(request, <O::Answer as SocketAnswer>::into_message))
+    }
+
+    /// Calls an operation with its hooks, under the rate limits of the account.
+    fn call<O: Serve>(&self, request: O::Request, answer: fn(O::Answer) -> Option<Message>) -> AnswerFuture {
+        let (server, context) = (self.server.clone(), Arc::clone(self.context));
+        Box::pin(async move {
+            let address = context.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+            let rates = server.client_api.rates();
+            rates
+                .take(&context.caller, address, (O::NAME, O::PRESET))
+                .map_err(|error| SocketError::of(O::NAME, error))?;
+            let called = server.services().call::<O>(&context, request);
+            match tokio::time::timeout(server.settings.request_time_max, called).await {
+                Ok(Ok(answered)) => Ok(answer(answered)),
+                Ok(Err(error)) => Err(SocketError::of(O::NAME, error)),
+                Err(_) => Err(SocketError::of(O::NAME, TOO_LONG)),
+            }
+        })
+    }
+}
+
+const TOO_LONG: ServiceError =
+    ServiceError::new(GrpcCode::DeadlineExceeded, "The request took too long and was stopped. Try again later.");
