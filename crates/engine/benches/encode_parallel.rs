@@ -10,7 +10,7 @@ use aether_replication::DeliveryOrder;
 use aether_space::{InterestSettings, WorldBounds};
 use aether_wire::{PlayerId, Tick};
 use std::time::{Duration, Instant};
-use support::{Body, Turn};
+use support::{Body, Turn, input};
 
 const ENTITIES: usize = 4_000;
 const CLIENTS: usize = 600;
@@ -118,7 +118,10 @@ impl Arm {
         Arm { threads, room, endpoints, times: Vec::new(), checksum: 0 }
     }
 
-    fn round(&mut self, is_measured: bool) {
+    fn round(&mut self, round: usize, is_measured: bool) {
+        for endpoint in &self.endpoints {
+            endpoint.push(input(round as u32 + 1, 0)).expect("the inbox is not full");
+        }
         let mut watch = SendWatch::default();
         self.room.tick(&mut watch);
         if is_measured {
@@ -149,7 +152,7 @@ fn main() {
     println!("The send stage: gathering, encoding and packets of all clients. The arms take turns, tick by tick.");
     let mut arms: Vec<Arm> = [1, 2].into_iter().chain((cores > 2).then_some(cores)).map(Arm::new).collect();
     for round in 0..WARM_UP_ROUNDS + rounds {
-        arms.iter_mut().for_each(|arm| arm.round(round >= WARM_UP_ROUNDS));
+        arms.iter_mut().for_each(|arm| arm.round(round, round >= WARM_UP_ROUNDS));
     }
     assert!(arms.iter().all(|arm| arm.checksum == arms[0].checksum), "all arms send the same bytes");
     println!("checksum of all packets, the same in all arms: {:016x}", arms[0].checksum);

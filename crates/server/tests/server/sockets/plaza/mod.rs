@@ -124,16 +124,13 @@ fn ship_at(position: [f32; 2]) -> Ship {
 
 /// Moves a ship with a random acceleration. Its velocity and its heading change in every step.
 fn roam(ship: &mut Ship, random: &mut Random, seconds: f32) {
-    let place = [(ship.position[0] / SPACING).round() * SPACING, 0.0];
-    for axis in 0..2 {
-        let back = if (ship.position[axis] - place[axis]).abs() > ROAM / 2.0 {
-            place[axis] - ship.position[axis]
-        } else {
-            0.0
-        };
+    let home = [(ship.position[0] / SPACING).round() * SPACING, 0.0];
+    for (axis, home) in home.into_iter().enumerate() {
+        let away = ship.position[axis] - home;
+        let back = if away.abs() > ROAM / 2.0 { -away } else { 0.0 };
         ship.velocity[axis] = (ship.velocity[axis] * 0.9 + random.between(-1.0, 1.0) + back).clamp(-8.0, 8.0);
-        ship.position[axis] =
-            (ship.position[axis] + ship.velocity[axis] * seconds).clamp(place[axis] - ROAM, place[axis] + ROAM);
+        let moved = ship.position[axis] + ship.velocity[axis] * seconds;
+        ship.position[axis] = moved.clamp(home - ROAM, home + ROAM);
     }
     ship.heading += random.between(-0.3, 0.3);
 }
