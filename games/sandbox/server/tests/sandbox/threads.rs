@@ -69,8 +69,10 @@ fn same_bytes(settings: &RoomSettings) {
     assert!(bytes > 500_000, "only {bytes} bytes were compared");
     assert_eq!(alone.room.hash(), together.room.hash());
     assert_eq!(alone.room.component_bits(), together.room.component_bits());
+    let parallel = [&alone, &together].map(|stage| stage.room.totals().snapshots_parallel);
+    assert_eq!(parallel, [0, together.room.totals().snapshots], "every snapshot of one room is made in parallel");
     // The number of deltas encoded ahead may differ; the sent bytes may not.
-    let totals = |stage: &Stage| RoomCounts { deltas_encoded: 0, ..*stage.room.totals() };
+    let totals = |stage: &Stage| RoomCounts { deltas_encoded: 0, snapshots_parallel: 0, ..*stage.room.totals() };
     assert_eq!(totals(&alone), totals(&together));
 }
 
