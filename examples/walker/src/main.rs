@@ -32,8 +32,11 @@ fn run() -> Result<(), Box<dyn Error>> {
     let length = Duration::from_secs(arguments.next().map_or(Ok(10), |seconds| seconds.parse())?);
 
     let room = RoomSelector::Type { name: "outpost".to_owned(), label: None };
-    let core =
-        Client::new(OutpostClient::default(), ClientSettings::default(), JoinOptions { room: Some(room), ..JoinOptions::default() });
+    let core = Client::new(
+        OutpostClient::default(),
+        ClientSettings::default(),
+        JoinOptions { room: Some(room), ..JoinOptions::default() },
+    );
     let settings = NativeClientSettings { tokens: TokenSource::guest(), ..NativeClientSettings::default() };
     let mut client = NativeClient::new(core, Connector::new(&address.parse()?), settings)?;
 

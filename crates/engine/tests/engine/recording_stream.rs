@@ -130,7 +130,7 @@ impl Running {
     }
 
     fn join(&mut self, name: &str) {
-        let request = JoinRequest { metadata: vec![7], ..join_request(name) };
+        let request = JoinRequest { metadata: [("team", "red")].into(), ..join_request(name) };
         self.players.push(self.handle.join(request, DeliveryOrder::Ordered).unwrap());
     }
 

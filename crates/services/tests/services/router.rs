@@ -1,6 +1,7 @@
 //! The router against a simple model: lists that are searched for every question.
 
 use aether_messages::realtime::envelope::Message;
+use aether_messages::socket::SocketFormat;
 use aether_metrics::Registry;
 use aether_services::GrpcCode;
 use aether_services::router::{
@@ -8,7 +9,7 @@ use aether_services::router::{
     PRESENCES_PER_STREAM_MAX, PresenceMeta, Router, STATUS_BYTES_MAX, STREAM_LABEL_BYTES_MAX, STREAMS_PER_SESSION_MAX,
     Shown, SocketSession, StreamId, mode,
 };
-use aether_wire::{CloseReason, Encoding};
+use aether_wire::CloseReason;
 use proptest::prelude::*;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -349,8 +350,8 @@ fn followers_of_a_user_and_presences_of_a_stream_are_limited() {
 #[test]
 fn a_message_is_encoded_once_for_each_format() {
     let message = Outgoing::new(Message::Pong(aether_messages::realtime::Pong {}));
-    let json = message.frame(Encoding::Json).expect("it has a JSON form");
+    let json = message.frame(SocketFormat::Json).expect("it has a JSON form");
     assert_eq!(&json[..], br#"{"pong":{}}"#);
-    assert_eq!(json.as_ptr(), message.frame(Encoding::Json).expect("as before").as_ptr());
-    assert_eq!(&message.frame(Encoding::Protobuf).expect("it has bytes")[..], [0x8a, 0x02, 0x00]);
+    assert_eq!(json.as_ptr(), message.frame(SocketFormat::Json).expect("as before").as_ptr());
+    assert_eq!(&message.frame(SocketFormat::Protobuf).expect("it has bytes")[..], [0x8a, 0x02, 0x00]);
 }

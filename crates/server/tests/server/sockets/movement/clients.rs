@@ -18,7 +18,8 @@ struct NativePilot {
 impl NativePilot {
     fn join(server: &TestServer, transport: TransportKind) -> NativePilot {
         let room = RoomSelector::Type { name: "sandbox".to_owned(), label: None };
-        let options = JoinOptions { token: Some(server.token(Role::Player)), room: Some(room) };
+        let options =
+            JoinOptions { token: Some(server.token(Role::Player)), room: Some(room), ..JoinOptions::default() };
         let client = Client::new(SandboxClient, ClientSettings::default(), options);
         let connector = Connector::new(&format!("http://{}", server.http).parse().expect("the address is valid"));
         let transport = TransportPreference::Only(transport);

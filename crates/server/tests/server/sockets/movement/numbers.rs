@@ -34,9 +34,10 @@ async fn numbers_that_are_not_finite_or_too_large_are_refused() {
     let errors = || server.metric("aether_decode_errors_total", &[]);
     for link in links() {
         let mut flyer = Flyer::join(&server, link).await;
-        let frames = match link.1 {
-            PROTOBUF => [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e38].map(|dx| frame(&mut flyer, dx)),
-            JSON => ["NaN", "1e39", "-1e39", "1e38"].map(|dx| text(&mut flyer, dx).into_bytes()),
+        let frames = if link.1 == PROTOBUF {
+            [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e38].map(|dx| frame(&mut flyer, dx))
+        } else {
+            ["NaN", "1e39", "-1e39", "1e38"].map(|dx| text(&mut flyer, dx).into_bytes())
         };
         for frame in frames {
             let before = errors();
