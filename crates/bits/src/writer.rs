@@ -22,6 +22,12 @@ impl BitWriter {
         self.pending_bits = 0;
     }
 
+    /// Replaces the bits with those of another writer, and retains the memory.
+    pub fn copy_from(&mut self, other: &BitWriter) {
+        self.words.clone_from(&other.words);
+        (self.pending, self.pending_bits) = (other.pending, other.pending_bits);
+    }
+
     /// Number of bits written.
     #[must_use]
     pub fn bits(&self) -> usize {

@@ -3,7 +3,7 @@
 use crate::connection::RoomEndpoint;
 use crate::context::Viewpoint;
 use crate::game::JoinRequest;
-use aether_replication::{ClientView, DeliveryOrder, GatherBuffer};
+use aether_replication::{ClientView, DeliveryOrder};
 use aether_wire::{CloseReason, Closing, EntityId, InputBytes, InputSeq, PlayerId, ServerMessage, Tick, ViewTick};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,9 +38,6 @@ pub struct RoomPlayer {
     pub detached_at: Option<Tick>,
     /// True if the current snapshot is built for this player.
     pub is_served: bool,
-    /// Scratch memory of rooms whose clients are served in parallel. Elsewhere it would only spread the players over
-    /// more memory.
-    pub gathered: Option<Box<GatherBuffer>>,
 }
 
 /// All players, ordered by id, which is the order of joining.
@@ -148,7 +145,6 @@ impl RoomPlayer {
             leaving: None,
             detached_at: None,
             is_served: false,
-            gathered: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! [`TickScratch`]: memory that a tick uses only while it runs.
 
 use crate::recording::TickInput;
+use crate::stages::EncodeWorker;
 use aether_replication::{DeltaCache, GatherBuffer};
 use std::cell::Cell;
 
@@ -14,6 +15,8 @@ pub(crate) struct TickScratch {
     pub deltas: DeltaCache,
     /// Due entities of one client.
     pub gathered: GatherBuffer,
+    /// Memory of the threads that share the encoding of a large room.
+    pub workers: Vec<EncodeWorker>,
 }
 
 thread_local! {

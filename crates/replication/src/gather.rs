@@ -278,32 +278,6 @@ impl ClientView {
         }
     }
 
-    /// First half of [`ClientView::gather`]: lists the entities that are due. Views can run it in parallel.
-    pub fn survey(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
-        self.begin(context, gathered);
-        let rings = Rings::new(context, self.center, self.snapshots);
-        let find = |_, key: DeltaKey| FoundDelta { bits: 1, spacing: key.spacing(), ..FoundDelta::default() };
-        self.find_slots(context, gathered);
-        self.list_slots(context, gathered, |slot| rings.as_ref().is_none_or(|rings| rings.is_due(slot)), find);
-    }
-
-    /// Second half of [`ClientView::gather`]: finds or encodes the deltas, one view after the other.
-    pub fn resolve(&mut self, context: &SnapshotContext<'_>, deltas: &mut DeltaCache, gathered: &mut GatherBuffer) {
-        let GatherBuffer { due, bits, any_full, .. } = gathered;
-        (*bits, *any_full) = (0, false);
-        due.retain_mut(|due| {
-            due.found = deltas.find(context.world, due.slot, due.source);
-            due.source = due.source.with_spacing(due.found.spacing);
-            if due.found.bits == 0 {
-                self.waiting.remove(due.slot);
-                return false;
-            }
-            *bits += due.cost();
-            *any_full |= due.found.full;
-            true
-        });
-    }
-
     fn begin(&mut self, context: &SnapshotContext<'_>, gathered: &mut GatherBuffer) {
         if self.order == DeliveryOrder::Unordered {
             self.expire(context.world.tick(), context.settings.resend_ticks);

@@ -9,5 +9,5 @@ mod simulate;
 pub(crate) use apply::ApplyStage;
 pub(crate) use extract::{ExtractStage, Extraction};
 pub(crate) use receive::ReceiveStage;
-pub(crate) use send::{SendStage, Sending};
+pub(crate) use send::{EncodeWorker, SendStage, Sending};
 pub(crate) use simulate::simulate;

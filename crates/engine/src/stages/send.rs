@@ -38,41 +38,59 @@ impl Sending {
         self.updates += deltas.count_bits(gathered, &mut self.component_bits);
     }
 
-    /// Serves many clients at a time. All deltas are encoded between two parallel passes, so the packets are the same.
+    /// Serves many clients at a time: each thread serves a part of them, with a copy of the deltas that were encoded
+    /// ahead. The packets are the same. Returns the number of further deltas that threads have encoded for themselves.
     fn serve_in_parallel(
         &mut self,
         context: &SnapshotContext<'_>,
-        deltas: &mut DeltaCache,
+        scratch: &mut TickScratch,
         players: &mut [RoomPlayer],
         pool: &ThreadPool,
-    ) {
-        pool.install(|| {
-            players.par_iter_mut().filter(|player| player.is_served).for_each(|player| {
-                let gathered = player.gathered.get_or_insert_default();
-                gathered.begin();
-                player.view.survey(context, gathered);
-            });
-        });
-        for player in players.iter_mut().filter(|player| player.is_served) {
-            if let Some(gathered) = &mut player.gathered {
-                player.view.resolve(context, deltas, gathered);
-            }
+    ) -> usize {
+        let TickScratch { deltas, workers, .. } = scratch;
+        deltas.encode_ahead(context, players.iter().filter(|player| player.is_served).map(|player| &player.view));
+        let (threads, deltas) = (pool.current_num_threads(), &*deltas);
+        if workers.len() < threads {
+            workers.resize_with(threads, EncodeWorker::default);
         }
-        let deltas = &*deltas;
+        let parts = players.par_chunks_mut(players.len().div_ceil(threads));
+        let parts_count = parts.len();
         pool.install(|| {
-            players.par_iter_mut().filter(|player| player.is_served).for_each(|player| {
-                let mut gathered = player.gathered.take();
-                if let Some(gathered) = &mut gathered {
-                    assemble(player, context, deltas, gathered);
-                }
-                player.gathered = gathered;
-            });
+            parts.zip(&mut workers[..]).for_each(|(players, worker)| worker.serve(context, deltas, players));
         });
-        for player in players.iter_mut().filter(|player| player.is_served) {
-            if let Some(gathered) = &mut player.gathered {
-                self.updates += deltas.count_bits(gathered, &mut self.component_bits);
+        let mut encoded = 0;
+        for worker in &workers[..parts_count] {
+            self.updates += worker.updates;
+            self.component_bits.bits.resize(worker.component_bits.bits.len(), 0);
+            for (total, bits) in self.component_bits.bits.iter_mut().zip(&worker.component_bits.bits) {
+                *total += bits;
             }
+            encoded += worker.deltas.len() - deltas.len();
         }
+        encoded
+    }
+}
+
+/// Memory of one part of the clients that are served at the same time.
+#[derive(Default)]
+pub(crate) struct EncodeWorker {
+    deltas: DeltaCache,
+    gathered: GatherBuffer,
+    component_bits: ComponentBits,
+    updates: u64,
+}
+
+impl EncodeWorker {
+    /// Serves clients one after the other.
+    fn serve(&mut self, context: &SnapshotContext<'_>, encoded: &DeltaCache, players: &mut [RoomPlayer]) {
+        self.deltas.copy_from(encoded);
+        self.gathered.begin();
+        for player in players.iter_mut().filter(|player| player.is_served) {
+            player.view.gather(context, &mut self.deltas, &mut self.gathered);
+            assemble(player, context, &self.deltas, &mut self.gathered);
+        }
+        self.component_bits.bits.fill(0);
+        self.updates = self.deltas.count_bits(&mut self.gathered, &mut self.component_bits);
     }
 }
 
@@ -127,7 +145,8 @@ impl SendStage<'_> {
             SnapshotContext { world: self.world, changed, settings: self.send, ring_stretch: self.ring_stretch };
         match self.pool {
             Some(pool) if is_served >= self.settings.parallel_clients_min => {
-                sending.serve_in_parallel(&context, &mut scratch.deltas, players.as_mut_slice(), pool);
+                let encoded = sending.serve_in_parallel(&context, scratch, players.as_mut_slice(), pool);
+                counts.deltas_encoded += encoded as u64;
                 counts.snapshots_parallel += is_served as u64;
             }
             _ => sending.serve(&context, scratch, players.as_mut_slice()),

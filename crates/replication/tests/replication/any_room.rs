@@ -25,7 +25,7 @@ enum Encoding {
     Serial,
     /// The same, after common deltas were encoded ahead.
     Ahead,
-    /// All clients survey, resolve and assemble, as a room with threads does.
+    /// Each part of the clients is served with a copy of the deltas, as by the threads of a room.
     Parallel,
 }
 
@@ -183,6 +183,8 @@ struct AnyRoom {
     ended: Vec<u32>,
     history: History,
     deltas: DeltaCache,
+    /// Copies of the deltas, one for each part of the clients.
+    copies: [DeltaCache; 2],
     step: u32,
 }
 
@@ -200,6 +202,7 @@ impl AnyRoom {
             ended: Vec::new(),
             history: History::new(),
             deltas: DeltaCache::default(),
+            copies: Default::default(),
             step: 0,
         }
     }
@@ -259,7 +262,7 @@ impl AnyRoom {
     }
 
     fn send(&mut self) -> Vec<Vec<Vec<u8>>> {
-        let AnyRoom { settings, world, clients, changed, deltas, .. } = self;
+        let AnyRoom { settings, world, clients, changed, deltas, copies, .. } = self;
         let context = SnapshotContext { world, changed, settings, ring_stretch: self.conditions.ring_stretch };
         deltas.begin(world, SECONDS_PER_TICK);
         for client in clients.iter_mut().filter(|client| !client.is_served) {
@@ -275,15 +278,20 @@ impl AnyRoom {
             deltas.encode_ahead(&context, clients.iter().filter(|client| client.is_served).map(|client| &client.view));
         }
         if matches!(self.conditions.encoding, Encoding::Parallel) {
-            for client in clients.iter_mut().filter(|client| client.is_served) {
+            // As threads do: each serves a part of the clients with a copy of what was encoded ahead.
+            deltas.encode_ahead(&context, clients.iter().filter(|client| client.is_served).map(|client| &client.view));
+            copies.iter_mut().for_each(|copy| copy.copy_from(deltas));
+            let part = clients.len().div_ceil(copies.len()).max(1);
+            let one = |(at, client): (usize, &mut AnyClient)| {
+                if !client.is_served {
+                    return Vec::new();
+                }
+                let copy = &mut copies[at / part];
                 client.gathered.begin();
-                client.view.survey(&context, &mut client.gathered);
-            }
-            for client in clients.iter_mut().filter(|client| client.is_served) {
-                client.view.resolve(&context, deltas, &mut client.gathered);
-            }
-            let one = |client: &mut AnyClient| if client.is_served { assemble(client, deltas) } else { Vec::new() };
-            return clients.iter_mut().map(one).collect();
+                client.view.gather(&context, copy, &mut client.gathered);
+                assemble(client, copy)
+            };
+            return clients.iter_mut().enumerate().map(one).collect();
         }
         let one = |client: &mut AnyClient| {
             if !client.is_served {
