@@ -382,7 +382,7 @@ impl RunningServer {
         self.backend.drain();
         self.rooms.close();
         self.gateway.announce_stop(grace);
-        self.wait_for_no_connections(grace).await;
+        self.wait_for_no_clients(grace).await;
         self.services.router.disconnect_all(CloseReason::Shutdown, "The server stops.");
         let rooms = Arc::clone(&self.rooms);
         // Ending rooms waits for their threads.
@@ -424,6 +424,15 @@ impl RunningServer {
             warn!("a request still uses the database; it was not closed and recovers at the next start");
         }
         info!(connections, "stopped");
+    }
+
+    /// Waits for clients of rooms, which were told of the stop. The services socket has no message for it, so that its
+    /// clients would not leave.
+    async fn wait_for_no_clients(&self, at_most: Duration) {
+        let end = Instant::now() + at_most;
+        while self.gateway.connections() > self.services.router.sockets() && Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     async fn wait_for_no_connections(&self, at_most: Duration) {

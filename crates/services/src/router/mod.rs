@@ -196,6 +196,12 @@ impl Router {
         true
     }
 
+    /// Number of connected sessions.
+    #[must_use]
+    pub fn sockets(&self) -> usize {
+        self.state().outboxes.len()
+    }
+
     /// Closes all sockets, because the server stops.
     pub fn disconnect_all(&self, reason: CloseReason, text: &str) {
         let outboxes: Vec<Arc<Outbox>> = self.state().outboxes.values().cloned().collect();

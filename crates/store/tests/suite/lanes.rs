@@ -355,6 +355,16 @@ async fn accounts_take_turns_on_a_shared_connection() {
     let Some(database) = postgres() else { return };
     let store = database.open().await;
     make_counters(&store).await;
+    // The table is locked until all operations are queued.
+    let ((locked, is_locked), (release, released)) = (tokio::sync::oneshot::channel(), std::sync::mpsc::channel::<()>());
+    let lock = store.write(move |transaction| {
+        transaction.execute("LOCK TABLE counters IN ACCESS EXCLUSIVE MODE", &[])?;
+        let _ = locked.send(());
+        let _ = released.recv();
+        Ok(())
+    });
+    let lock = tokio::spawn(lock);
+    is_locked.await.unwrap();
     let flood = (0..2_000).map(|id| {
         let store = store.clone();
         aether_store::on_behalf_of(Uuid::from_u128(1), async move { add(&store, id, 0).await })
@@ -363,10 +373,15 @@ async fn accounts_take_turns_on_a_shared_connection() {
     for write in &mut flood {
         let _ = std::future::poll_fn(|context| std::task::Poll::Ready(write.as_mut().poll(context))).await;
     }
-    let other = aether_store::on_behalf_of(Uuid::from_u128(2), add(&store, -1, 0));
-    assert_eq!(other.await, Ok(1));
+    let insert_and_count = "INSERT INTO counters (id, value) VALUES (?1, 0) RETURNING (SELECT count(*) FROM counters)";
+    let counted = Statements::writing(insert_and_count, values![-1_i64]);
+    let counted = store.run(counted, |answers| answers.row(0, |row| row.get::<i64>(0)));
+    let mut other = Box::pin(aether_store::on_behalf_of(Uuid::from_u128(2), counted));
+    let _ = std::future::poll_fn(|context| std::task::Poll::Ready(other.as_mut().poll(context))).await;
+    release.send(()).unwrap();
+    lock.await.unwrap().unwrap();
     // At most two batches of the first account were before it: the one in progress, and the one that it is part of.
-    let before = count(&store).await;
+    let before = other.await.unwrap().unwrap();
     assert!(before < 2_000 / 2, "{before} operations of the first account were first");
     for outcome in futures_util::future::join_all(flood).await {
         outcome.unwrap();
