@@ -161,11 +161,7 @@ impl RunningServer {
         let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
         let sessions = Arc::new(live_sessions(&config, &services));
-        let settings = LobbySettings {
-            per_account_max: limit(config.connections.per_account_max),
-            accepts_development: config.accepts_development(),
-            version,
-        };
+        let settings = lobby_settings(&config, version);
         let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
         let lobby = Arc::new(lobby);
         let gateway =
@@ -202,13 +198,8 @@ impl RunningServer {
             stopping: Arc::default(),
             remove_ended_thread: None,
         };
-        running.serve_http(
-            &config,
-            &lobby,
-            (name, pages, Arc::new(server.encodings)),
-            http_listener,
-            admin_listener,
-        )?;
+        let program = (name, pages, Arc::new(server.encodings));
+        running.serve_http(&config, &lobby, program, http_listener, admin_listener)?;
         if let Some(OpenWebTransport { server, certificates, .. }) = transport {
             running.serve_webtransport(server);
             running.reload_certificates(certificates);
@@ -440,6 +431,14 @@ impl RunningServer {
         while self.gateway.connections() > 0 && Instant::now() < end {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+}
+
+fn lobby_settings(config: &Config, version: &'static str) -> LobbySettings {
+    LobbySettings {
+        per_account_max: limit(config.connections.per_account_max),
+        accepts_development: config.accepts_development(),
+        version,
     }
 }
 
