@@ -78,7 +78,12 @@ impl OverloadLadder {
     /// Returns by how much time is slowed, in percent; 0 is normal.
     #[must_use]
     pub fn slowdown_percent(&self) -> u32 {
-        match self.rung {
+        Self::slowdown_percent_at(self.rung.into())
+    }
+
+    /// Returns the slowdown of time on a rung, in percent.
+    pub(crate) fn slowdown_percent_at(rung: u32) -> u32 {
+        match rung {
             0..=4 => 0,
             5 => 25,
             _ => 50,

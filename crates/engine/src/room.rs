@@ -383,7 +383,6 @@ impl<G: Game> Room<G> {
             players: self.state.players.len() as u32,
             entities: self.state.world.len() as u32,
             overload: u32::from(self.overload.rung()),
-            slowdown_percent: self.overload.slowdown_percent(),
             ..RoomStats::default()
         });
         if std::mem::take(&mut self.state.output.label_changed) {

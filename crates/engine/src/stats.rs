@@ -1,5 +1,6 @@
 //! Stats that a room publishes, readable from any thread.
 
+use crate::overload::OverloadLadder;
 use crate::settings::RoomSettings;
 use aether_bits::Schema;
 use aether_wire::Tick;
@@ -35,7 +36,6 @@ pub(crate) struct SharedStats {
     players: AtomicU32,
     entities: AtomicU32,
     overload: AtomicU32,
-    slowdown_percent: AtomicU32,
     tick_ns: AtomicU64,
     is_ticking: AtomicBool,
     /// Locked only to read the label, or to change it, which is rare.
@@ -51,7 +51,6 @@ impl SharedStats {
             players: AtomicU32::new(0),
             entities: AtomicU32::new(0),
             overload: AtomicU32::new(0),
-            slowdown_percent: AtomicU32::new(0),
             tick_ns: AtomicU64::new(0),
             is_ticking: AtomicBool::new(false),
             label: Mutex::new(Arc::from("")),
@@ -63,7 +62,6 @@ impl SharedStats {
         self.players.store(stats.players, Ordering::Relaxed);
         self.entities.store(stats.entities, Ordering::Relaxed);
         self.overload.store(stats.overload, Ordering::Relaxed);
-        self.slowdown_percent.store(stats.slowdown_percent, Ordering::Relaxed);
     }
 
     /// Set by the scheduler, because the room has no clock.
@@ -76,12 +74,13 @@ impl SharedStats {
     }
 
     pub fn read(&self) -> RoomStats {
+        let overload = self.overload.load(Ordering::Relaxed);
         RoomStats {
             tick: Tick(self.tick.load(Ordering::Relaxed)),
             players: self.players.load(Ordering::Relaxed),
             entities: self.entities.load(Ordering::Relaxed),
-            overload: self.overload.load(Ordering::Relaxed),
-            slowdown_percent: self.slowdown_percent.load(Ordering::Relaxed),
+            overload,
+            slowdown_percent: OverloadLadder::slowdown_percent_at(overload),
             tick_time: Duration::from_nanos(self.tick_ns.load(Ordering::Relaxed)),
             is_ticking: self.is_ticking.load(Ordering::Relaxed),
         }
