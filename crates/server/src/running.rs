@@ -430,7 +430,7 @@ impl RunningServer {
     /// clients would not leave.
     async fn wait_for_no_clients(&self, at_most: Duration) {
         let end = Instant::now() + at_most;
-        while self.gateway.connections() > self.services.router.sockets() && Instant::now() < end {
+        while self.gateway.connections() as usize > self.services.router.sockets() && Instant::now() < end {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -48,11 +48,8 @@ fn the_page_on_room_settings_has_a_row_for_every_setting() {
         .map(|(field, _)| field)
         .collect();
     let table = SETTINGS_PAGE.split_once("\nAn operator can change").expect("the names in the configuration follow").0;
-    let rows: Vec<&str> = table
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
-        .map(|(row, _)| row)
-        .collect();
+    let rows: Vec<&str> =
+        table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|(row, _)| row).collect();
     assert_eq!(rows, fields);
 }
 

@@ -356,7 +356,8 @@ async fn accounts_take_turns_on_a_shared_connection() {
     let store = database.open().await;
     make_counters(&store).await;
     // The table is locked until all operations are queued.
-    let ((locked, is_locked), (release, released)) = (tokio::sync::oneshot::channel(), std::sync::mpsc::channel::<()>());
+    let ((locked, is_locked), (release, released)) =
+        (tokio::sync::oneshot::channel(), std::sync::mpsc::channel::<()>());
     let lock = store.write(move |transaction| {
         transaction.execute("LOCK TABLE counters IN ACCESS EXCLUSIVE MODE", &[])?;
         let _ = locked.send(());
