@@ -356,16 +356,18 @@ async fn accounts_take_turns_on_a_shared_connection() {
     let store = database.open().await;
     make_counters(&store).await;
     // The table is locked until all operations are queued.
-    let ((locked, is_locked), (release, released)) =
-        (tokio::sync::oneshot::channel(), std::sync::mpsc::channel::<()>());
-    let lock = store.write(move |transaction| {
-        transaction.execute("LOCK TABLE counters IN ACCESS EXCLUSIVE MODE", &[])?;
-        let _ = locked.send(());
-        let _ = released.recv();
-        Ok(())
+    let (locked, queued) = (Arc::new(tokio::sync::Notify::new()), Arc::new(std::sync::Barrier::new(2)));
+    let (holder, is_locked, is_queued) = (store.clone(), Arc::clone(&locked), Arc::clone(&queued));
+    let lock = tokio::spawn(async move {
+        let hold = holder.write(move |transaction| {
+            transaction.execute("LOCK TABLE counters IN ACCESS EXCLUSIVE MODE", &[])?;
+            is_locked.notify_one();
+            is_queued.wait();
+            Ok::<(), StoreError>(())
+        });
+        hold.await
     });
-    let lock = tokio::spawn(lock);
-    is_locked.await.unwrap();
+    locked.notified().await;
     let flood = (0..2_000).map(|id| {
         let store = store.clone();
         aether_store::on_behalf_of(Uuid::from_u128(1), async move { add(&store, id, 0).await })
@@ -379,7 +381,7 @@ async fn accounts_take_turns_on_a_shared_connection() {
     let counted = store.run(counted, |answers| answers.row(0, |row| row.get::<i64>(0)));
     let mut other = Box::pin(aether_store::on_behalf_of(Uuid::from_u128(2), counted));
     let _ = std::future::poll_fn(|context| std::task::Poll::Ready(other.as_mut().poll(context))).await;
-    release.send(()).unwrap();
+    queued.wait();
     lock.await.unwrap().unwrap();
     // At most two batches of the first account were before it: the one in progress, and the one that it is part of.
     let before = other.await.unwrap().unwrap();
