@@ -17,8 +17,14 @@ use crate::report;
 /// Executables that measure times under load: they run alone.
 const ALONE: &[(&str, &str)] = &[("aether-server", "load")];
 
-/// An executable that runs longer than this hangs. The longest takes about a minute.
-const TIME_MAX: Duration = Duration::from_secs(600);
+/// Executables whose tests mostly wait for sockets and timeouts: they use a fifth of a core with two tests at a time.
+const WAITING: &[(&str, &str)] = &[("aether-server", "server")];
+
+/// Number of tests of a waiting executable that run at a time, for each core.
+const WAITING_PER_CORE: usize = 2;
+
+/// An executable that runs longer than this hangs. The longest takes some minutes.
+const TIME_MAX: Duration = Duration::from_secs(900);
 
 /// Number of tests in the closing list of the longest.
 const LONGEST_SHOWN: usize = 12;
@@ -96,6 +102,10 @@ fn run_one(executable: &Executable, environment: &[(&str, String)]) -> Ran {
         .env("RUSTC_BOOTSTRAP", "1")
         .args(["-Zunstable-options", "--report-time"])
         .stdin(Stdio::null());
+    if WAITING.contains(&(executable.package.as_str(), executable.target.as_str())) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        command.arg(format!("--test-threads={}", cores * WAITING_PER_CORE));
+    }
     let (output, failure) = process::output_within(&mut command, TIME_MAX);
     Ran { name: name(executable), took: started.elapsed(), output, failure }
 }
