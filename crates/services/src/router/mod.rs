@@ -36,14 +36,19 @@ use aether_wire::CloseReason;
 use outbox::PushOutcome;
 use presences::PresenceTable;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use uuid::Uuid;
 
 /// Sockets of this node, and the streams that they are in.
 pub struct Router {
     state: Mutex<RouterState>,
     metrics: RouterMetrics,
+    /// Functions that are called when a session ends, in the order of their registration.
+    on_end: RwLock<Vec<OnEnd>>,
 }
+
+/// Function that is called with a session that has ended.
+type OnEnd = Box<dyn Fn(&SocketSession) + Send + Sync>;
 
 #[derive(Default)]
 struct RouterState {
@@ -74,6 +79,8 @@ impl Drop for OpenSocket {
             state.outboxes.remove(&self.socket.session);
             state.table.close(self.socket.session);
         });
+        let on_end = self.router.on_end.read().unwrap_or_else(PoisonError::into_inner);
+        on_end.iter().for_each(|ended| ended(&self.socket));
     }
 }
 
@@ -90,7 +97,19 @@ impl Router {
             delivered: counter("aether_routed_messages_total", "Messages queued for sessions by the router."),
             overflows: counter("aether_outboxes_full_total", "Sessions closed because they read too slowly."),
         };
-        Router { state: Mutex::default(), metrics }
+        Router { state: Mutex::default(), metrics, on_end: RwLock::default() }
+    }
+
+    /// Calls a function whenever a session ends, after it has left its streams. It must return at once: it runs on the
+    /// thread of the connection.
+    pub fn on_end(&self, ended: impl Fn(&SocketSession) + Send + Sync + 'static) {
+        self.on_end.write().unwrap_or_else(PoisonError::into_inner).push(Box::new(ended));
+    }
+
+    /// Returns a connected session.
+    #[must_use]
+    pub fn session(&self, session: Uuid) -> Option<SocketSession> {
+        self.state().table.socket(session).cloned()
     }
 
     /// Connects a session. It is present in the stream of its user's sessions.
@@ -161,6 +180,11 @@ impl Router {
     /// Sends a message to a session. Returns false if it is not connected.
     pub fn send_to_session(&self, session: Uuid, message: Message) -> bool {
         self.deliver(|_| vec![session], Outgoing::new(message)) == 1
+    }
+
+    /// Sends a message to sessions. Returns the number of those that are connected.
+    pub fn send_to_sessions(&self, sessions: Vec<Uuid>, message: Message) -> usize {
+        self.deliver(|_| sessions, Outgoing::new(message))
     }
 
     /// Sends a message to all sessions in a stream. Returns the number of sessions.

@@ -13,7 +13,7 @@ use aether_wire::CloseReason;
 use proptest::prelude::*;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
 const SESSIONS: u8 = 5;
@@ -354,4 +354,24 @@ fn a_message_is_encoded_once_for_each_format() {
     assert_eq!(&json[..], br#"{"pong":{}}"#);
     assert_eq!(json.as_ptr(), message.frame(SocketFormat::Json).expect("as before").as_ptr());
     assert_eq!(&message.frame(SocketFormat::Protobuf).expect("it has bytes")[..], [0x8a, 0x02, 0x00]);
+}
+
+#[test]
+fn the_end_of_a_session_is_announced_after_it_has_left_its_streams() {
+    let router = router();
+    let ended = Arc::new(Mutex::new(Vec::new()));
+    let (noted, of_router) = (Arc::clone(&ended), Arc::downgrade(&router));
+    router.on_end(move |socket| {
+        let router = of_router.upgrade().expect("the router is in use");
+        let is_known = router.session(socket.session).is_some();
+        noted.lock().unwrap().push((socket.session, is_known, router.count(&stream(1))));
+    });
+    let first = router.open(socket(1)).expect("it connects");
+    let second = router.open(socket(2)).expect("it connects");
+    router.track(id(1), &stream(1), PresenceMeta::default()).expect("it is connected");
+    assert_eq!(router.session(id(1)), Some(socket(1)));
+    drop(first);
+    assert_eq!(*ended.lock().unwrap(), [(id(1), false, 0)]);
+    drop(second);
+    assert_eq!(ended.lock().unwrap().len(), 2);
 }
