@@ -7,7 +7,7 @@ use crate::config::{Config, Http};
 use crate::data;
 use crate::keys::{KeyError, KeyRing};
 use crate::node;
-use crate::server::Server;
+use crate::server::{Server, relayed_matches};
 use crate::tokens::Tokens;
 use aether_api::listener::{self, Http2Settings, ListenerSettings, TcpSettings};
 use aether_api::socket::SocketSettings;
@@ -627,6 +627,7 @@ fn host_settings(
         },
         durable: durable_settings(config),
         encode_pool: encode_pool(config, registry)?,
+        relayed: relayed_matches(config, registry)?,
     })
 }
 

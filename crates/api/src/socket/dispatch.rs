@@ -1,5 +1,6 @@
 //! From a message of a client to its operation in the call table.
 
+mod matches;
 mod rpc;
 mod status;
 mod unbuilt;
@@ -61,6 +62,10 @@ pub(super) fn dispatch(origin: &Origin<'_>, message: Message) -> Dispatched {
         };
     };
     match message {
+        Message::MatchCreate(request) => matches::create(origin, request),
+        Message::MatchDataSend(request) => matches::send(origin, request),
+        Message::MatchJoin(request) => matches::join(origin, request),
+        Message::MatchLeave(request) => matches::leave(origin, request),
         Message::Ping(request) => origin.ordered::<Ping>(request),
         Message::Rpc(request) => rpc::call(origin, request),
         Message::StatusFollow(request) => status::follow(origin, request),

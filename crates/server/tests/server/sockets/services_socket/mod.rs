@@ -3,5 +3,6 @@
 mod admission;
 mod bad_input;
 mod functions;
+mod matches;
 mod sessions;
 mod status;
