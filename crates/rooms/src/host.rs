@@ -10,6 +10,7 @@ use crate::maintenance::ReportedTypes;
 use crate::members::MatchMembers;
 use crate::recordings::{RecordingSettings, Recordings, RoomRecording};
 use crate::requests::RoomRequests;
+use crate::room_list::PublishedRooms;
 use crate::room_type::{RoomStart, RoomType, RoomTypes, StartedRoom};
 use crate::supervisor::RoomSupervisor;
 use crate::writer::WriteQueue;
@@ -53,6 +54,7 @@ pub struct RoomHost {
     pub(crate) has_opened_durable: AtomicBool,
     pub(crate) recordings: Arc<Recordings>,
     pub(crate) drain: Drain,
+    pub(crate) published: PublishedRooms,
     /// Set when the host stops creating rooms.
     is_closed: AtomicBool,
     pub(crate) this: Weak<RoomHost>,
@@ -135,6 +137,7 @@ impl RoomHost {
             scheduler: Arc::new(scheduler),
             recordings: Arc::new(Recordings::new(settings.recordings.clone(), registry)),
             drain: Drain::new(registry),
+            published: PublishedRooms::default(),
             settings,
             requests: Arc::new(requests),
             opening: KeyedLocks::default(),

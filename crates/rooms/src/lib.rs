@@ -28,6 +28,7 @@ mod presence;
 mod recordings;
 mod requests;
 mod resume;
+mod room_list;
 mod room_type;
 mod sessions;
 mod socket_members;

@@ -104,7 +104,7 @@ impl Matches for RoomHost {
     }
 }
 
-fn info(room: &RoomEntry) -> MatchInfo {
+pub(crate) fn info(room: &RoomEntry) -> MatchInfo {
     MatchInfo {
         id: room.id.0.clone(),
         code: room.code.clone(),

@@ -3,9 +3,12 @@
 mod functions;
 mod member;
 pub(crate) mod serve;
+mod watch;
 
 pub use functions::register_functions;
 pub use member::{JoinMatch, JoinedMatch, MatchSelector, MatchVisitor, SentData, authoritative_stream, relayed_stream};
+
+pub use watch::{MatchListChanges, list_stream};
 
 use crate::error::{GrpcCode, ServiceError};
 use aether_query::Query;

@@ -16,5 +16,5 @@ pub(super) fn leave(origin: &Origin<'_>, request: realtime::MatchLeave) -> Dispa
 }
 
 pub(super) fn send(origin: &Origin<'_>, request: realtime::MatchDataSend) -> Dispatched {
-    origin.ordered::<socket::MatchDataSend>(request)
+    origin.frequent::<socket::MatchDataSend>(request)
 }

@@ -397,3 +397,38 @@ async fn event(player: &mut TestPlayer, wanted: u16) -> Vec<u8> {
         })
         .await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_who_watch_the_list_of_matches_get_its_changes() {
+    let server = Talking::start(|_| {}).await;
+    let first = server.create("first").await;
+    let mut ann = server.player().await;
+    let watched =
+        ann.socket.request(json!({ "rpc": { "id": "match_list_watch", "payload": r#"{"type":"talk"}"# } })).await;
+    let list: Value = serde_json::from_str(watched["rpc"]["payload"].as_str().expect("a text")).expect("JSON");
+    assert_eq!((&list["matches"][0]["id"], &list["matches"][0]["label"]), (&json!(first), &json!("first")));
+    let mut bob = server.player().await;
+    bob.join(&first).await;
+    let changed = changes(&mut ann, |changes| !changes["matches"].as_array().expect("a list").is_empty()).await;
+    assert_eq!((&changed["matches"][0]["id"], &changed["matches"][0]["players"]), (&json!(first), &json!(1)));
+    bob.send(&first, LABEL, "renamed").await;
+    changes(&mut ann, |changes| changes["matches"][0]["label"] == "renamed").await;
+    bob.send(&first, END, "").await;
+    changes(&mut ann, |changes| changes["ended"][0] == json!(first)).await;
+    let over_http = ann.client.post("/v2/rpc/match_list_watch", &json!("")).await.expect("the server answers");
+    assert_ne!(over_http.status, 200, "{}", over_http.body);
+    server.stop().await;
+}
+
+/// Waits for changes of the list of matches.
+async fn changes(member: &mut Member, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let message = member.socket.next().await;
+        if let Some(data) = message["stream_data"]["data"].as_str() {
+            let changes: Value = serde_json::from_str(data).expect("changes are JSON");
+            if is_wanted(&changes) {
+                return changes;
+            }
+        }
+    }
+}
