@@ -200,6 +200,8 @@ impl Relay {
         if state.members.len() >= self.settings.members_max {
             return Err(Rejection::new(ErrorCode::RoomFull, "the room is full; join another one"));
         }
+        // A new member does not get messages from before its join.
+        self.flush(&mut state);
         state.next_player += 1;
         let player = PlayerId(state.next_player);
         let outbox = outbox.map(Arc::new);

@@ -4,5 +4,6 @@ mod admission;
 mod bad_input;
 mod functions;
 mod matches;
+mod membership;
 mod sessions;
 mod status;
