@@ -8,6 +8,7 @@ mod account;
 mod event;
 mod layer;
 mod leaderboard;
+mod party;
 mod profile;
 mod purchase;
 mod rpc;
@@ -157,6 +158,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(account::routes)
         .with(event::routes)
         .with(leaderboard::routes)
+        .with(party::routes)
         .with(profile::routes)
         .with(purchase::routes)
         .with(rpc::routes)

@@ -9,7 +9,7 @@ use super::error::SocketError;
 use super::requests::AnswerFuture;
 use crate::routing::Calls as _;
 use aether_messages::realtime::envelope::Message;
-use aether_messages::socket::{Ping, SocketAnswer, name_of};
+use aether_messages::socket::{self, Ping, SocketAnswer, name_of};
 use aether_net::MessageClass;
 use aether_services::calls::Serve;
 use aether_services::{CallContext, GrpcCode, ServiceError};
@@ -44,7 +44,9 @@ pub(super) fn class_of(message: Option<&Message>) -> MessageClass {
             | Message::MatchCreate(_)
             | Message::MatchmakerAdd(_)
             | Message::PartyCreate(_)
+            | Message::PartyJoin(_)
             | Message::PartyMatchmakerAdd(_)
+            | Message::PartyPromote(_)
             | Message::StatusUpdate(_),
         ) => MessageClass::Costly,
         _ => MessageClass::Usual,
@@ -66,6 +68,20 @@ pub(super) fn dispatch(origin: &Origin<'_>, message: Message) -> Dispatched {
         Message::StatusFollow(request) => status::follow(origin, request),
         Message::StatusUnfollow(request) => status::unfollow(origin, request),
         Message::StatusUpdate(request) => status::update(origin, request),
+        Message::MatchmakerAdd(request) => origin.ordered::<socket::MatchmakerAdd>(request),
+        Message::MatchmakerRemove(request) => origin.ordered::<socket::MatchmakerRemove>(request),
+        Message::PartyCreate(request) => origin.ordered::<socket::PartyCreate>(request),
+        Message::PartyJoin(request) => origin.ordered::<socket::PartyJoin>(request),
+        Message::PartyLeave(request) => origin.ordered::<socket::PartyLeave>(request),
+        Message::PartyPromote(request) => origin.ordered::<socket::PartyPromote>(request),
+        Message::PartyAccept(request) => origin.ordered::<socket::PartyAccept>(request),
+        Message::PartyRemove(request) => origin.ordered::<socket::PartyRemove>(request),
+        Message::PartyClose(request) => origin.ordered::<socket::PartyClose>(request),
+        Message::PartyUpdate(request) => origin.ordered::<socket::PartyUpdate>(request),
+        Message::PartyJoinRequestList(request) => origin.ordered::<socket::PartyJoinRequestList>(request),
+        Message::PartyMatchmakerAdd(request) => origin.ordered::<socket::PartyMatchmakerAdd>(request),
+        Message::PartyMatchmakerRemove(request) => origin.ordered::<socket::PartyMatchmakerRemove>(request),
+        Message::PartyDataSend(request) => origin.ordered::<socket::PartyDataSend>(request),
         _ => unbuilt::answer(name),
     }
 }

@@ -3,6 +3,7 @@
 use super::{MatchFilter, MatchInfo, NewMatch};
 use crate::calls::{Functions, invalid_body};
 use crate::error::{INTERNAL, ServiceError};
+use crate::matchmaker;
 use crate::services::Services;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,8 +15,8 @@ use tracing::error;
 /// Answer of a function.
 type FunctionResult = Result<Option<Vec<u8>>, ServiceError>;
 
-/// Adds `match_create`, `match_find`, `match_list`, `match_signal` and `match_end`, except where the program has a
-/// function of the same name. Only rooms and server code can call them.
+/// Adds `match_create`, `match_find`, `match_list`, `match_signal`, `match_end`, `match_backfill` and
+/// `match_backfill_cancel`, except where the program has a function of the same name. Only rooms and server code can call them.
 pub fn register_functions(functions: &mut Functions) {
     // Fails only if the name is taken.
     let _ = functions.register_call("match_create", create);
@@ -23,6 +24,7 @@ pub fn register_functions(functions: &mut Functions) {
     let _ = functions.register_call("match_list", list);
     let _ = functions.register_call("match_signal", signal);
     let _ = functions.register_call("match_end", end);
+    matchmaker::functions::register(functions);
 }
 
 #[derive(Deserialize)]

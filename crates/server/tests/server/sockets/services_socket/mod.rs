@@ -3,5 +3,7 @@
 mod admission;
 mod bad_input;
 mod functions;
+mod matchmaker;
+mod party;
 mod sessions;
 mod status;
