@@ -27,6 +27,7 @@ async fn services(store: Store, clock: &Arc<ManualClock>, registry: &Registry) -
         purchases: Default::default(),
         storage: Default::default(),
         reserved_collections: Default::default(),
+        matchmaker: Default::default(),
     };
     let tokens = Arc::new(Tokens::new(ring, "aether"));
     let parts = ServicesParts { store, clock: Arc::clone(clock) as _, tokens, registry };
