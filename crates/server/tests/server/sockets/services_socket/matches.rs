@@ -507,3 +507,28 @@ async fn a_match_keeps_seats_for_matched_players() {
     drop(player);
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_gets_state_only_if_the_room_type_says_so() {
+    for is_sent in [true, false] {
+        let server = Talking::start(|config| config.room_mut("talk").socket_state = Some(is_sent)).await;
+        let id = server.create("").await;
+        let mut ann = server.player().await;
+        ann.join(&id).await;
+        let mut packets = 0;
+        // The first snapshot is built in a tick after the join, so it comes before one of these answers.
+        for number in 0..20 {
+            ann.send(&id, WHISPER, &number.to_string()).await;
+            loop {
+                let message = ann.socket.next().await;
+                match message["match_data"]["op_code"].as_str() {
+                    Some("-1") => packets += 1,
+                    Some("2") => break,
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!(packets > 0, is_sent, "{packets} packets");
+        server.stop().await;
+    }
+}
