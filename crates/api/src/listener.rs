@@ -25,7 +25,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
@@ -130,7 +130,8 @@ impl TcpSettings {
     }
 }
 
-/// Accepts connections until the future is dropped. The buffers of the sockets are set at once and not when the future
+/// Accepts connections until the future is dropped. Then its connections end after the requests that run; idle ones end at
+/// once, and upgraded ones are not affected. The buffers of the sockets are set at once and not when the future
 /// is first polled: connections may wait already.
 pub fn serve(
     listener: TcpListener,
@@ -143,6 +144,8 @@ pub fn serve(
 
 async fn accept(listener: TcpListener, router: Router, settings: ListenerSettings) {
     let (connections, clients) = (NetworkShares::default(), NetworkShares::default());
+    // Dropped with this future, which the connections notice.
+    let (_accepting, stopped) = watch::channel(());
     loop {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -159,9 +162,9 @@ async fn accept(listener: TcpListener, router: Router, settings: ListenerSetting
         let Some(share) = share else { continue };
         settings.tcp.apply(&stream);
         let clients = is_proxy.then(|| clients.clone());
-        let (router, settings) = (router.clone(), settings.clone());
+        let (router, settings, stopped) = (router.clone(), settings.clone(), stopped.clone());
         tokio::spawn(async move {
-            let requests = Requests { address, clients, router };
+            let requests = Requests { address, clients, router, stopped };
             match &settings.tls {
                 None => serve_stream(stream, requests, &settings).await,
                 Some(tls) => match timeout(settings.header_time_max, tls.accept(stream)).await {
@@ -181,6 +184,8 @@ struct Requests {
     /// Concurrent requests by client, if the connection is that of a trusted proxy.
     clients: Option<NetworkShares>,
     router: Router,
+    /// Its sender is dropped when the listener stops.
+    stopped: watch::Receiver<()>,
 }
 
 impl Requests {
@@ -234,7 +239,12 @@ fn too_many_requests() -> Response {
 /// Serves the requests of a connection until it ends.
 type ConnectionFuture = Pin<Box<dyn Future<Output = Result<(), Box<dyn Error + Send + Sync>>> + Send>>;
 
-fn serve_connection<S, H>(stream: S, service: H, settings: &ListenerSettings) -> ConnectionFuture
+fn serve_connection<S, H>(
+    stream: S,
+    service: H,
+    settings: &ListenerSettings,
+    mut stopped: watch::Receiver<()>,
+) -> ConnectionFuture
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Service<Request<Incoming>, Response = http::Response<AnswerBody>, Error = Infallible> + Send + 'static,
@@ -251,7 +261,17 @@ where
             .max_buf_size(header_bytes_max)
             .max_headers(HEADERS_MAX);
         let connection = builder.serve_connection(stream, service).with_upgrades();
-        return Box::pin(async move { connection.await.map_err(Box::<dyn Error + Send + Sync>::from) });
+        return Box::pin(async move {
+            let mut connection = pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                _ = stopped.changed() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            ended.map_err(Box::<dyn Error + Send + Sync>::from)
+        });
     };
     let mut builder = Builder::new(TokioExecutor::new());
     builder
@@ -269,14 +289,23 @@ where
         .initial_connection_window_size(http2.connection_window_bytes)
         .max_header_list_size(u32::try_from(header_bytes_max).unwrap_or(u32::MAX))
         .max_concurrent_streams(Some(http2.streams_max));
-    Box::pin(async move { builder.serve_connection_with_upgrades(stream, service).await })
+    Box::pin(async move {
+        let mut connection = pin!(builder.serve_connection_with_upgrades(stream, service));
+        tokio::select! {
+            ended = connection.as_mut() => ended,
+            _ = stopped.changed() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        }
+    })
 }
 
 async fn serve_stream<S>(stream: S, requests: Requests, settings: &ListenerSettings)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let address = requests.address;
+    let (address, stopped) = (requests.address, requests.stopped.clone());
     let has_begun = Arc::new(Notify::new());
     let first_request = Arc::clone(&has_begun);
     let progress = Arc::<ConnectionProgress>::default();
@@ -290,7 +319,7 @@ where
             Ok::<_, Infallible>(unread::watch(response, progress))
         }
     });
-    let mut connection = serve_connection(stream, service, settings);
+    let mut connection = serve_connection(stream, service, settings, stopped);
     let mut watch = StallWatch::new(progress, settings.write_stall);
     // The connection first: a stall is judged after the connection could take what the socket accepts.
     let mut connection = pin!(poll_fn(move |context| match connection.as_mut().poll(context) {

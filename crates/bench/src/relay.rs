@@ -19,7 +19,8 @@ const MESSAGE_BYTES: usize = 32;
 const MARKER: [u8; 4] = *b"\xA7mrk";
 const STEPS: [usize; 6] = [500, 1_000, 1_500, 2_000, 2_500, 3_000];
 /// Steps of a comparison, which are smaller because a ratio is computed from them.
-const COMPARED_STEPS: [usize; 11] = [500, 750, 1_000, 1_250, 1_500, 1_750, 2_000, 2_250, 2_500, 2_750, 3_000];
+const COMPARED_STEPS: [usize; 13] =
+    [500, 1_000, 1_500, 1_750, 2_000, 2_250, 2_500, 2_750, 3_000, 3_250, 3_500, 3_750, 4_000];
 /// Fewest clients over the services socket, in percent of those over the protocol of rooms.
 const SOCKET_PERCENT_MIN: f64 = 70.0;
 /// Time for which a room collects messages. A message waits half of it on average.

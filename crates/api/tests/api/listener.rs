@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 /// Time after which a connection that takes nothing is closed.
@@ -23,6 +24,12 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\
 /// Serves an answer at `/`, and at `/late` one that the server takes long to produce. Returns the address and the number of
 /// connections that were closed because they stalled.
 async fn serve() -> (SocketAddr, Counter) {
+    let (address, stalled, _) = serve_until_aborted().await;
+    (address, stalled)
+}
+
+/// Starts a listener. It stops when its task is aborted.
+async fn serve_until_aborted() -> (SocketAddr, Counter, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
     let answer = Bytes::from(vec![b'x'; ANSWER_BYTES]);
@@ -51,8 +58,8 @@ async fn serve() -> (SocketAddr, Counter) {
         http2: Some(Http2Settings::default()),
         tcp: TcpSettings::default(),
     };
-    tokio::spawn(listener::serve(listener, router, settings));
-    (address, stalled)
+    let accepting = tokio::spawn(listener::serve(listener, router, settings));
+    (address, stalled, accepting)
 }
 
 /// A body whose length is not known.
@@ -167,4 +174,26 @@ async fn a_client_with_an_http2_window_of_0_is_closed_although_it_sends_pings() 
     assert_eq!(stalled.value(), 1);
     let pongs = read.windows(5).filter(|header| *header == [0, 0, 8, 6, 1]).count();
     assert!(pongs >= 3, "the server answered {pongs} pings before it closed the connection");
+}
+
+#[tokio::test]
+async fn a_stopped_listener_ends_idle_connections_and_finishes_requests() {
+    let (address, _, accepting) = serve_until_aborted().await;
+    let [mut idle, mut silent, mut late] = [connect(address).await, connect(address).await, connect(address).await];
+    let keep_alive = String::from_utf8_lossy(REQUEST).replace("connection: close\r\n", "");
+    idle.write_all(keep_alive.as_bytes()).await.expect("the server reads");
+    let mut answer = vec![0; ANSWER_BYTES];
+    timeout(DEADLINE, idle.read_exact(&mut answer)).await.expect("in time").expect("the server answers");
+    late.write_all(keep_alive.replacen("/ ", "/late ", 1).as_bytes()).await.expect("the server reads");
+    let mut begun = [0; 1];
+    timeout(DEADLINE, late.read_exact(&mut begun)).await.expect("in time").expect("the answer has begun");
+    accepting.abort();
+    let mut rest = Vec::new();
+    for stream in [&mut idle, &mut silent] {
+        rest.clear();
+        let _ = timeout(DEADLINE, stream.read_to_end(&mut rest)).await.expect("the connection ends");
+    }
+    rest.clear();
+    timeout(DEADLINE, late.read_to_end(&mut rest)).await.expect("in time").expect("the server writes");
+    assert!(String::from_utf8_lossy(&rest).contains("second"), "the request was finished");
 }
