@@ -13,6 +13,7 @@ const STOP_MS_MAX = 30_000;
 
 export class Server {
   #settings;
+  #program;
   #child;
   #data;
   #log = [];
@@ -23,9 +24,10 @@ export class Server {
   /** Fragment of a URL with the developer secret, such as `#developer=…`. */
   developerFragment;
 
-  /** Creates a server with settings such as `room.arena.players_max=200`. */
-  constructor(settings = []) {
+  /** Creates a server with settings such as `room.arena.players_max=200`, of the program that a variable names. */
+  constructor(settings = [], program = "AETHER_PROGRAM") {
     this.#settings = settings;
+    this.#program = program;
   }
 
   get url() {
@@ -47,8 +49,8 @@ export class Server {
 
   /** Starts the server on a free port, or restarts it with the same data at the same address. */
   async start() {
-    const program = process.env.AETHER_PROGRAM;
-    if (program === undefined) throw new Error("AETHER_PROGRAM is not set; run the tests with `cargo xtask`, or set it to the server program");
+    const program = process.env[this.#program];
+    if (program === undefined) throw new Error(`${this.#program} is not set; run the tests with \`cargo xtask\`, or set it to the server program`);
     this.#data ??= await mkdtemp(join(tmpdir(), "aether-test-"));
     const options = ["serve", "--address", this.address ?? "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--data-dir", this.#data];
     for (const setting of this.#settings) options.push("--set", setting);
@@ -118,7 +120,12 @@ export async function startServer(settings) {
 
 /** Starts a server before the tests of a file and removes it after them. */
 export function serve(...settings) {
-  const server = new Server(["log.filter=warn", ...settings]);
+  return serveProgram("AETHER_PROGRAM", ...settings);
+}
+
+/** Does so with the program that a variable names. */
+export function serveProgram(program, ...settings) {
+  const server = new Server(["log.filter=warn", ...settings], program);
   before(() => server.start());
   after(() => server.remove());
   return server;

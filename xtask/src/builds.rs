@@ -13,6 +13,8 @@ use crate::project::Project;
 
 /// The server.
 pub const SERVER: &str = "aether";
+/// A server with functions, for tests of client SDKs.
+pub const FUNCTIONS: &str = "functions";
 /// The program of the network benchmarks and of the soak test. It starts the server that lies beside it.
 pub const NETWORK_BENCHES: &str = "aether-bench";
 /// The program of the seeded simulations.

@@ -4,6 +4,7 @@
 mod room;
 
 use crate::answers::AnswerBudget;
+use crate::client::digest;
 use crate::peer::{PeerAddress, host_name};
 use crate::routing::{
     self, ApiError, Calls, CustomRoute, Description, ErrorAnswer, Interface, RateSettings, RequestRates, Routes,
@@ -22,10 +23,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,7 +106,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 impl Interface for Admin {
     /// Checks the key, if one is set. Comparing hashes hides the key from timing attacks.
-    fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError> {
+    fn admit(&self, access: Access, _: &Uri, headers: &HeaderMap) -> Result<Caller, ServiceError> {
         const KEY_REQUIRED: ServiceError =
             ServiceError::new(GrpcCode::Unauthenticated, "Send the admin key as a bearer token.");
         if access == Access::Everyone {
@@ -222,10 +222,6 @@ fn description() -> Description {
             },
         }),
     }
-}
-
-fn digest(key: &str) -> [u8; 32] {
-    Sha256::digest(key.as_bytes()).into()
 }
 
 async fn metrics(State(admin): State<Admin>) -> Response {

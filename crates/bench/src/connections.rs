@@ -36,7 +36,7 @@ fn memory(room_type: &str, clients: usize, length: Length) -> Outcome<f64> {
     let client = |(number, token): (usize, &String)| {
         JoiningClient::new(token, room_type, Some(format!("room-{}", number / PER_ROOM)))
     };
-    swarm.join(server.http, tokens.iter().enumerate().map(client).collect())?;
+    swarm.join(server.http, tokens.iter().enumerate().map(client).collect::<Outcome<_>>()?)?;
     let end = Instant::now() + Duration::from_millis(length.pick(3_000, 500));
     while Instant::now() < end {
         swarm.poll(end, &mut |_, _| {})?;

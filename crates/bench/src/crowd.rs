@@ -100,9 +100,10 @@ fn connect_players(
     first_client: &mut FirstClient,
 ) -> Outcome<Swarm> {
     let joining = match room_type {
-        None => (0..players).map(|_| JoiningClient { hello: None }).collect(),
+        None => (0..players).map(|_| JoiningClient::bare()).collect(),
         Some(room_type) => {
-            server.tokens(players)?.iter().map(|token| JoiningClient::new(token, room_type, None)).collect()
+            let tokens = server.tokens(players)?;
+            tokens.iter().map(|token| JoiningClient::new(token, room_type, None)).collect::<Outcome<_>>()?
         }
     };
     let mut swarm = Swarm::new()?;

@@ -38,6 +38,8 @@ struct Arguments {
 enum Bench {
     /// Relay rooms: CPU time per delivery, and the largest number of clients
     Relay(relay::RelayArguments),
+    /// Relayed matches on the services socket: number of clients, compared with relay rooms
+    RelayWs(relay::RelayWsArguments),
     /// 500 players in one room with full visibility
     Crowd(Length),
     /// 300 players at 40 Hz: time from an input to the state that includes it
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Bench::BareCrowd(arguments) => bare::crowd(arguments),
         Bench::BareApi(arguments) => bare_api::run(&arguments),
         Bench::Relay(arguments) => run_pinned(|| relay::run(arguments)),
+        Bench::RelayWs(arguments) => run_pinned(|| relay::run_ws(arguments)),
         Bench::Crowd(length) => run_pinned(|| crowd::run(length)),
         Bench::Spatial(length) => run_pinned(|| spatial::run(length)),
         Bench::Api(length) => run_pinned(|| api::run(length)),

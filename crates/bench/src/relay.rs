@@ -1,9 +1,13 @@
-//! Relay rooms of ten clients: CPU time per delivery, and the number of clients that one core serves.
+//! Relay rooms of ten clients: CPU time per delivery, and the number of clients that one core serves. `relay` uses the
+//! protocol of rooms, `relay-ws` also that of the services socket.
 
 use crate::child::{self, Server};
 use crate::result::{Times, print_result};
 use crate::swarm::{JoiningClient, SendSchedule, Swarm, encoded};
 use crate::{Length, Outcome};
+use aether_messages::prost::Message as _;
+use aether_messages::realtime::envelope::Message;
+use aether_messages::realtime::{Envelope, MatchDataSend};
 use aether_wire::{ClientMessage, CommandSeq, GameBody, GameMessage};
 use std::time::{Duration, Instant};
 
@@ -14,6 +18,10 @@ const MESSAGE_BYTES: usize = 32;
 /// Marker by which a message is found within the server's framing.
 const MARKER: [u8; 4] = *b"\xA7mrk";
 const STEPS: [usize; 6] = [500, 1_000, 1_500, 2_000, 2_500, 3_000];
+/// Steps of a comparison, which are smaller because a ratio is computed from them.
+const COMPARED_STEPS: [usize; 11] = [500, 750, 1_000, 1_250, 1_500, 1_750, 2_000, 2_250, 2_500, 2_750, 3_000];
+/// Fewest clients over the services socket, in percent of those over the protocol of rooms.
+const SOCKET_PERCENT_MIN: f64 = 70.0;
 /// Time for which a room collects messages. A message waits half of it on average.
 const FLUSH_MS: u32 = 30;
 const BARE_FLUSH_MS: u32 = 15;
@@ -25,6 +33,17 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 /// Messages sent before received ones are read, so that a late load still reads.
 const SENDS_PER_TURN: usize = 64;
+
+/// Protocol of the clients.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    /// Rooms of the minimal servers.
+    Bare,
+    /// Rooms, `/rt`.
+    Rooms,
+    /// Relayed matches on the services socket, `/ws`, in protobuf.
+    Matches,
+}
 
 /// Result for one number of clients.
 struct Measured {
@@ -68,51 +87,102 @@ pub fn run(RelayArguments { length, flush_ms, clients, alone }: RelayArguments) 
         None => length.pick(STEPS.to_vec(), vec![100]),
     };
     if !alone {
-        measure_steps(
-            "minimal server, one write per delivery",
-            Server::bare(&["bare-relay".to_owned()])?,
-            &steps,
-            length,
-        )?;
-        let arguments = ["bare-relay".to_owned(), format!("--flush-ms={BARE_FLUSH_MS}")];
-        measure_steps(
-            &format!("minimal server, writes every {BARE_FLUSH_MS} ms"),
-            Server::bare(&arguments)?,
-            &steps,
-            length,
-        )?;
+        let name = "minimal server, one write per delivery";
+        let server = Server::bare(&["bare-relay".to_owned()])?;
+        measure_steps(name, (server, Protocol::Bare), &steps, length)?;
+        let name = format!("minimal server, writes every {BARE_FLUSH_MS} ms");
+        let server = Server::bare(&["bare-relay".to_owned(), format!("--flush-ms={BARE_FLUSH_MS}")])?;
+        measure_steps(&name, (server, Protocol::Bare), &steps, length)?;
     }
+    let aether = measure_aether(Protocol::Rooms, flush_ms, &steps, length)?;
+    let Best { clients, cpu_us, latency_ms } = Best::of(&aether);
+    print_result("relay-clients", clients as f64, "clients", "2,500", clients >= 2_500);
+    print_result("relay-latency", latency_ms, "ms p99", "under 50 ms", latency_ms < LATENCY_MS_MAX);
+    print_result("relay", cpu_us, "µs per delivery", "2.2 µs or less", cpu_us <= 2.2);
+    Ok(())
+}
+
+/// Arguments of the comparison of protocols.
+#[derive(clap::Args)]
+pub struct RelayWsArguments {
+    #[command(flatten)]
+    length: Length,
+    /// Time in milliseconds for which a room collects messages
+    #[arg(long, default_value_t = FLUSH_MS)]
+    flush_ms: u32,
+    /// Measures only this number of clients
+    #[arg(long)]
+    clients: Option<usize>,
+}
+
+/// Compares relayed matches on the services socket with rooms.
+pub fn run_ws(RelayWsArguments { length, flush_ms, clients }: RelayWsArguments) -> Outcome {
+    println!("Relayed matches of {PER_ROOM} over /ws, and relay rooms of {PER_ROOM} over /rt, both in protobuf;");
+    println!("each client sends {MESSAGE_BYTES} bytes {HERTZ} times per second to the others.");
+    println!("WebSocket, no TLS; server on one core, load on another.");
+    let steps = match clients {
+        Some(clients) => vec![clients],
+        None => length.pick(COMPARED_STEPS.to_vec(), vec![100]),
+    };
+    let rooms = Best::of(&measure_aether(Protocol::Rooms, flush_ms, &steps, length)?);
+    let matches = Best::of(&measure_aether(Protocol::Matches, flush_ms, &steps, length)?);
+    println!("\n{} clients over /rt, {:.2} µs per delivery", rooms.clients, rooms.cpu_us);
+    println!("{} clients over /ws, {:.2} µs per delivery", matches.clients, matches.cpu_us);
+    let percent = 100.0 * matches.clients as f64 / rooms.clients.max(1) as f64;
+    let aim = format!("{SOCKET_PERCENT_MIN} % or more");
+    print_result("relay-ws-latency", matches.latency_ms, "ms p99", "under 50 ms", matches.latency_ms < LATENCY_MS_MAX);
+    print_result("relay-ws", percent, "% of the clients over /rt", &aim, percent >= SOCKET_PERCENT_MIN);
+    Ok(())
+}
+
+/// Result for the largest number of clients that were served in time.
+struct Best {
+    clients: usize,
+    cpu_us: f64,
+    latency_ms: f64,
+}
+
+impl Best {
+    fn of(results: &[Measured]) -> Best {
+        let best = results.iter().rfind(|measured| measured.is_good());
+        best.map_or(Best { clients: 0, cpu_us: f64::INFINITY, latency_ms: f64::INFINITY }, |best| Best {
+            clients: best.clients,
+            cpu_us: best.cpu_us,
+            latency_ms: best.latency.percentile_ms(99.0),
+        })
+    }
+}
+
+fn measure_aether(protocol: Protocol, flush_ms: u32, steps: &[usize], length: Length) -> Outcome<Vec<Measured>> {
     let settings = [
         format!("room.relay.flush_ms={flush_ms}"),
         format!("room.relay.players_max={PER_ROOM}"),
         "webtransport.enabled=false".to_owned(),
     ];
-    let aether =
-        measure_steps(&format!("aether, rooms collect for {flush_ms} ms"), Server::aether(&settings)?, &steps, length)?;
-    let best = aether.iter().rfind(|measured| measured.is_good());
-    let (clients, cpu_us, latency) = best.map_or((0, f64::INFINITY, f64::INFINITY), |best| {
-        (best.clients, best.cpu_us, best.latency.percentile_ms(99.0))
-    });
-    print_result("relay-clients", clients as f64, "clients", "2,500", clients >= 2_500);
-    print_result("relay-latency", latency, "ms p99", "under 50 ms", latency < LATENCY_MS_MAX);
-    print_result("relay", cpu_us, "µs per delivery", "2.2 µs or less", cpu_us <= 2.2);
-    Ok(())
+    let path = if protocol == Protocol::Matches { "/ws" } else { "/rt" };
+    let name = format!("aether, {path}, rooms collect for {flush_ms} ms");
+    measure_steps(&name, (Server::aether(&settings)?, protocol), steps, length)
 }
 
 /// Increases the number of clients until latency or loss is too high.
-fn measure_steps(name: &str, server: Server, steps: &[usize], length: Length) -> Outcome<Vec<Measured>> {
+fn measure_steps(
+    name: &str,
+    (server, protocol): (Server, Protocol),
+    steps: &[usize],
+    length: Length,
+) -> Outcome<Vec<Measured>> {
     println!("\n{name}");
     println!("clients   µs/delivery   server   load   p50 ms   p99 ms   lost");
     let mut swarm = Swarm::new()?;
     let mut results = Vec::new();
     for &clients in steps {
-        grow(&mut swarm, &server, clients)?;
-        let mut measured = measure(&mut swarm, &server, length)?;
+        grow(&mut swarm, (&server, protocol), clients)?;
+        let mut measured = measure(&mut swarm, (&server, protocol), length)?;
         for _ in 1..ATTEMPTS {
             if measured.is_good() {
                 break;
             }
-            measured = measure(&mut swarm, &server, length)?;
+            measured = measure(&mut swarm, (&server, protocol), length)?;
         }
         println!(
             "{:>7} {:>13.2} {:>7.0}% {:>5.0}% {:>8.1} {:>8.1} {:>6}",
@@ -133,22 +203,26 @@ fn measure_steps(name: &str, server: Server, steps: &[usize], length: Length) ->
     Ok(results)
 }
 
-fn grow(swarm: &mut Swarm, server: &Server, clients: usize) -> Outcome {
+fn grow(swarm: &mut Swarm, (server, protocol): (&Server, Protocol), clients: usize) -> Outcome {
     let first = swarm.len();
-    let joining = match server.admin {
-        None => (first..clients).map(|_| JoiningClient { hello: None }).collect(),
-        Some(_) => {
+    let joining = match protocol {
+        Protocol::Bare => (first..clients).map(|_| JoiningClient::bare()).collect(),
+        Protocol::Rooms | Protocol::Matches => {
             let tokens = server.tokens(clients - first)?;
             let client = |(token, number): (&String, usize)| {
-                JoiningClient::new(token, "relay", Some(format!("room-{}", number / PER_ROOM)))
+                let room = format!("room-{}", number / PER_ROOM);
+                match protocol {
+                    Protocol::Matches => Ok(JoiningClient::of_match(token, room)),
+                    _ => JoiningClient::new(token, "relay", Some(room)),
+                }
             };
-            tokens.iter().zip(first..).map(client).collect()
+            tokens.iter().zip(first..).map(client).collect::<Outcome<_>>()?
         }
     };
     swarm.join(server.http, joining)
 }
 
-fn measure(swarm: &mut Swarm, server: &Server, length: Length) -> Outcome<Measured> {
+fn measure(swarm: &mut Swarm, (server, protocol): (&Server, Protocol), length: Length) -> Outcome<Measured> {
     let clients = swarm.len();
     let epoch = Instant::now();
     let from = Duration::from_millis(length.pick(1_500, 300));
@@ -165,7 +239,9 @@ fn measure(swarm: &mut Swarm, server: &Server, length: Length) -> Outcome<Measur
             let Some((number, at)) = schedule.due(Instant::now()) else { break };
             let stamp = at - epoch;
             sent += u64::from((from..to).contains(&stamp));
-            swarm.send(sender(number, clients), &message(stamp)?);
+            let client = sender(number, clients);
+            let message = protocol.message(stamp, swarm.match_id(client))?;
+            swarm.send(client, &message);
         }
         swarm.poll(schedule.next(), &mut |_, message| tally.take(message))?;
     }
@@ -219,11 +295,19 @@ impl Tally {
     }
 }
 
-fn message(stamp: Duration) -> Outcome<Vec<u8>> {
-    let mut payload = MARKER.to_vec();
-    payload.extend_from_slice(&(stamp.as_nanos() as u64).to_le_bytes());
-    payload.resize(MESSAGE_BYTES, 0);
-    encoded(&ClientMessage::Game(GameMessage { seq: CommandSeq(0), body: GameBody::Packed { code: 1, payload } }))
+impl Protocol {
+    /// Encodes a message of a client to the others of its room.
+    fn message(self, stamp: Duration, match_id: &str) -> Outcome<Vec<u8>> {
+        let mut payload = MARKER.to_vec();
+        payload.extend_from_slice(&(stamp.as_nanos() as u64).to_le_bytes());
+        payload.resize(MESSAGE_BYTES, 0);
+        if self == Protocol::Matches {
+            let data =
+                MatchDataSend { match_id: match_id.to_owned(), op_code: 1, data: payload.into(), ..Default::default() };
+            return Ok(Envelope { cid: String::new(), message: Some(Message::MatchDataSend(data)) }.encode_to_vec());
+        }
+        encoded(&ClientMessage::Game(GameMessage { seq: CommandSeq(0), body: GameBody::Packed { code: 1, payload } }))
+    }
 }
 
 fn stamp(message: &[u8]) -> Option<Duration> {

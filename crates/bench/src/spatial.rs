@@ -38,7 +38,8 @@ pub fn run(length: Length) -> Outcome {
     let server = Server::aether(&settings)?;
     let mut swarm = Swarm::new()?;
     let tokens = server.tokens(players)?;
-    swarm.join(server.http, tokens.iter().map(|token| JoiningClient::new(token, "sandbox", None)).collect())?;
+    let joining = tokens.iter().map(|token| JoiningClient::new(token, "sandbox", None)).collect::<Outcome<_>>()?;
+    swarm.join(server.http, joining)?;
     let mut latency = Times::new();
     let mut pilots: Vec<Pilot> = std::iter::repeat_with(Pilot::default).take(players).collect();
     let mut random = Random::new(1);

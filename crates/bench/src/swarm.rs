@@ -3,6 +3,9 @@
 use crate::Outcome;
 use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, client_frame};
 use aether_framing::websocket::handshake::{client_key, client_request, parse_response};
+use aether_messages::prost::Message as _;
+use aether_messages::realtime::envelope::Message;
+use aether_messages::realtime::{Envelope, MatchCreate};
 use aether_wire::{ClientMessage, Hello, RoomSelector, SUBPROTOCOL_PROTOBUF, ServerMessage, Token};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll};
@@ -36,15 +39,59 @@ pub struct Swarm {
 
 /// Client that is about to join.
 pub struct JoiningClient {
-    /// `None` for the minimal servers, which expect no hello.
-    pub hello: Option<Hello>,
+    path: String,
+    subprotocol: Option<&'static str>,
+    /// `None` for the minimal servers, which expect no message.
+    request: Option<JoinRequest>,
+}
+
+/// First message of a client.
+struct JoinRequest {
+    message: Vec<u8>,
+    read_answer: fn(&[u8]) -> JoinAnswer,
+}
+
+/// Meaning of a message to a client that joins.
+enum JoinAnswer {
+    /// The client has joined; id of its match, for `/ws`.
+    Joined(String),
+    Refused,
+    /// Something else, such as presences.
+    Unrelated,
 }
 
 impl JoiningClient {
+    /// Creates a client of the minimal servers.
+    pub fn bare() -> JoiningClient {
+        JoiningClient { path: "/rt".to_owned(), subprotocol: Some(SUBPROTOCOL_PROTOBUF), request: None }
+    }
+
     /// Creates a client with a token, for a room by type and label.
-    pub fn new(token: &str, room_type: &str, label: Option<String>) -> JoiningClient {
+    pub fn new(token: &str, room_type: &str, label: Option<String>) -> Outcome<JoiningClient> {
         let room = RoomSelector::Type { name: room_type.to_owned(), label };
-        JoiningClient { hello: Some(Hello { token: Some(Token::new(token)), room: Some(room), ..Hello::default() }) }
+        let hello = Hello { token: Some(Token::new(token)), room: Some(room), ..Hello::default() };
+        let message = encoded(&ClientMessage::Hello(hello))?;
+        let read_answer = |message: &[u8]| match ServerMessage::decode(message) {
+            Ok(ServerMessage::Welcome(_)) => JoinAnswer::Joined(String::new()),
+            _ => JoinAnswer::Refused,
+        };
+        Ok(JoiningClient { request: Some(JoinRequest { message, read_answer }), ..JoiningClient::bare() })
+    }
+
+    /// Creates a client of the services socket with a token, for a relayed match by name.
+    pub fn of_match(token: &str, name: String) -> JoiningClient {
+        let message = Some(Message::MatchCreate(MatchCreate { name }));
+        let message = Envelope { cid: "1".to_owned(), message }.encode_to_vec();
+        let read_answer = |message: &[u8]| match Envelope::decode(message).map(|envelope| envelope.message) {
+            Ok(Some(Message::Match(joined))) => JoinAnswer::Joined(joined.match_id),
+            Ok(Some(Message::Error(_))) | Err(_) => JoinAnswer::Refused,
+            Ok(_) => JoinAnswer::Unrelated,
+        };
+        JoiningClient {
+            path: format!("/ws?token={token}&format=protobuf"),
+            subprotocol: None,
+            request: Some(JoinRequest { message, read_answer }),
+        }
     }
 }
 
@@ -52,6 +99,8 @@ struct Client {
     stream: TcpStream,
     decoder: Decoder,
     stage: Stage,
+    /// Id of its match, for `/ws`.
+    match_id: String,
     /// Bytes that the operating system has not accepted yet.
     out: Vec<u8>,
     open: bool,
@@ -62,10 +111,11 @@ enum Stage {
     Upgrading {
         key: String,
         head: Vec<u8>,
-        hello: Option<Vec<u8>>,
+        subprotocol: Option<&'static str>,
+        request: Option<JoinRequest>,
     },
-    /// Waiting for the welcome.
-    Joining,
+    /// Waiting for the answer to the first message.
+    Joining(fn(&[u8]) -> JoinAnswer),
     Joined,
 }
 
@@ -84,6 +134,11 @@ impl Swarm {
 
     pub fn len(&self) -> usize {
         self.clients.len()
+    }
+
+    /// Returns the id of a client's match, for `/ws`.
+    pub fn match_id(&self, client: usize) -> &str {
+        &self.clients[client].match_id
     }
 
     /// Connects clients and returns when all have joined.
@@ -129,18 +184,16 @@ impl Swarm {
         stream.set_nodelay(true)?;
         let number = self.clients.len();
         let key = client_key((number as u128).to_ne_bytes());
-        stream.write_all(&client_request(&address.to_string(), "/rt", &key, Some(SUBPROTOCOL_PROTOBUF)))?;
+        let JoiningClient { path, subprotocol, request } = client;
+        stream.write_all(&client_request(&address.to_string(), &path, &key, subprotocol))?;
         stream.set_nonblocking(true)?;
         let mut stream = TcpStream::from_std(stream);
         self.poll.registry().register(&mut stream, mio::Token(number), Interest::READABLE | Interest::WRITABLE)?;
-        let hello = match client.hello {
-            Some(hello) => Some(framed(&encoded(&ClientMessage::Hello(hello))?)),
-            None => None,
-        };
         self.clients.push(Client {
             stream,
             decoder: Decoder::new(Role::Client, MESSAGE_BYTES_MAX),
-            stage: Stage::Upgrading { key, head: Vec::new(), hello },
+            stage: Stage::Upgrading { key, head: Vec::new(), subprotocol, request },
+            match_id: String::new(),
             out: Vec::new(),
             open: true,
         });
@@ -230,32 +283,35 @@ impl Client {
     fn decode(&mut self, bytes: &mut [u8], number: usize, take: &mut dyn FnMut(usize, &[u8])) -> Result<(), Closed> {
         let mut rest = Vec::new();
         let bytes = match &mut self.stage {
-            Stage::Upgrading { key, head, hello } => {
+            Stage::Upgrading { key, head, subprotocol, request } => {
                 head.extend_from_slice(bytes);
-                let Some(response) = parse_response(head, key, &[SUBPROTOCOL_PROTOBUF]).map_err(|_| Closed)? else {
+                let offered = subprotocol.as_slice();
+                let Some(response) = parse_response(head, key, offered).map_err(|_| Closed)? else {
                     return Ok(());
                 };
                 rest.extend_from_slice(&head[response.consumed..]);
-                let hello = hello.take();
-                self.stage = if hello.is_some() { Stage::Joining } else { Stage::Joined };
-                if !self.write(&hello.unwrap_or_default()) {
+                let request = request.take();
+                self.stage = request.as_ref().map_or(Stage::Joined, |request| Stage::Joining(request.read_answer));
+                if let Some(request) = request
+                    && !self.write(&framed(&request.message))
+                {
                     return Err(Closed);
                 }
                 rest.as_mut_slice()
             }
             _ => bytes,
         };
-        let Client { decoder, stage, out, .. } = self;
+        let Client { decoder, stage, match_id, out, .. } = self;
         let mut closed = false;
         let fed = decoder.feed(bytes, &mut |incoming| match incoming {
-            Incoming::Binary(message) if matches!(stage, Stage::Joining) => {
-                if let Ok(ServerMessage::Welcome(_)) = ServerMessage::decode(message) {
-                    *stage = Stage::Joined;
-                } else {
-                    closed = true;
-                }
-            }
-            Incoming::Binary(message) => take(number, message),
+            Incoming::Binary(message) => match stage {
+                Stage::Joining(read_answer) => match read_answer(message) {
+                    JoinAnswer::Joined(id) => (*stage, *match_id) = (Stage::Joined, id),
+                    JoinAnswer::Refused => closed = true,
+                    JoinAnswer::Unrelated => {}
+                },
+                _ => take(number, message),
+            },
             Incoming::Ping(payload) => client_frame(out, Opcode::Pong, MASK, payload),
             Incoming::Close { .. } => closed = true,
             _ => {}

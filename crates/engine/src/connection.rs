@@ -21,7 +21,8 @@ pub const RELIABLE_MAX: usize = 256;
 /// Maximum number of packets of a snapshot. The byte budget of a snapshot stays below their capacity.
 pub const STATE_PACKETS_MAX: usize = 128;
 
-/// Returns the two endpoints of new queues. A snapshot of the room has at most `state_packets_max` packets.
+/// Returns the two endpoints of new queues. A snapshot of the room has at most `state_packets_max` packets; with 0, the
+/// connection gets no state.
 pub(crate) fn connect(state_packets_max: usize) -> (RoomEndpoint, ConnectionEndpoint) {
     let queues = Arc::new(SharedQueues {
         inbox: Inbox::new(),
@@ -32,7 +33,7 @@ pub(crate) fn connect(state_packets_max: usize) -> (RoomEndpoint, ConnectionEndp
         admission: OnceLock::new(),
         closing: OnceLock::new(),
     });
-    (RoomEndpoint { queues: Arc::clone(&queues) }, ConnectionEndpoint { queues })
+    (RoomEndpoint { queues: Arc::clone(&queues), takes_state: state_packets_max > 0 }, ConnectionEndpoint { queues })
 }
 
 #[derive(Debug)]
@@ -91,6 +92,8 @@ impl SharedQueues {
 #[derive(Debug)]
 pub struct RoomEndpoint {
     queues: Arc<SharedQueues>,
+    /// False for a connection that gets messages only.
+    takes_state: bool,
 }
 
 /// The connection's endpoint. Dropping it tells the room that the connection is lost.
@@ -129,6 +132,11 @@ impl RoomEndpoint {
         let is_queued = self.queues.reliable.push(message).is_ok();
         self.queues.signals.note_output();
         is_queued
+    }
+
+    /// Returns true if the connection gets the state of the room, and not only its messages.
+    pub(crate) fn takes_state(&self) -> bool {
+        self.takes_state
     }
 
     /// Returns true if the last snapshot was taken, so that a new one may be built.

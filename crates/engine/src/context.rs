@@ -168,6 +168,21 @@ impl Context<'_> {
         Ok(())
     }
 
+    /// Sends match data to several players: an op code with bytes that the schema does not describe. Members over the
+    /// services socket get it as match data, with the sender if there is one; others get it as an event with this code.
+    pub fn send_data(&mut self, players: &[PlayerId], op_code: u16, data: Vec<u8>, sender: Option<PlayerId>) {
+        let message = self.event_of(sender, op_code, data);
+        for &player in players {
+            self.deliver_shared(player, &message);
+        }
+    }
+
+    /// Sends match data to all players; see [`Context::send_data`].
+    pub fn broadcast_data(&mut self, op_code: u16, data: Vec<u8>, sender: Option<PlayerId>) {
+        let message = self.event_of(sender, op_code, data);
+        self.deliver_to_all(message);
+    }
+
     /// Kicks a player: it leaves at the next tick.
     pub fn kick(&mut self, player: PlayerId) {
         if let Some(room_player) = self.players.get_mut(player) {
@@ -335,7 +350,11 @@ impl Context<'_> {
     }
 
     fn event(&self, code: u16, payload: Vec<u8>) -> Arc<ServerMessage> {
+        self.event_of(None, code, payload)
+    }
+
+    fn event_of(&self, sender: Option<PlayerId>, code: u16, payload: Vec<u8>) -> Arc<ServerMessage> {
         let body = GameBody::Packed { code, payload };
-        Arc::new(ServerMessage::Event(Event { tick: self.world.tick(), sender: None, body }))
+        Arc::new(ServerMessage::Event(Event { tick: self.world.tick(), sender, body }))
     }
 }

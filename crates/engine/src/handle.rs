@@ -99,6 +99,20 @@ impl RoomHandle {
         Ok(connection_endpoint)
     }
 
+    /// Requests a join for a client that gets events, but not the state of the room.
+    pub fn join_for_messages(&self, request: JoinRequest) -> Result<ConnectionEndpoint, MailboxFull> {
+        let (room_endpoint, connection_endpoint) = connect(0);
+        self.post(MailboxMessage::Join(request, DeliveryOrder::Ordered, room_endpoint))?;
+        Ok(connection_endpoint)
+    }
+
+    /// Requests a resume for a client that gets events, but not the state of the room.
+    pub fn resume_for_messages(&self, player: PlayerId) -> Result<ConnectionEndpoint, MailboxFull> {
+        let (room_endpoint, connection_endpoint) = connect(0);
+        self.post(MailboxMessage::Resume(player, DeliveryOrder::Ordered, room_endpoint))?;
+        Ok(connection_endpoint)
+    }
+
     /// Requests a resume: connects an existing player to a new connection.
     pub fn resume(&self, player: PlayerId, order: DeliveryOrder) -> Result<ConnectionEndpoint, MailboxFull> {
         let (room_endpoint, connection_endpoint) = connect(self.stats.settings.state_packets_max());

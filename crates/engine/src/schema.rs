@@ -127,9 +127,15 @@ impl PlayerMessage<'_> {
         (self.events.code::<E>()? == self.code).then(|| E::read_full(&mut BitReader::new(self.payload)))
     }
 
-    /// Returns the code of the message: its index among the declared events.
+    /// Returns the code of the message: its index among the declared events, or the op code of match data.
     #[must_use]
     pub fn code(&self) -> u16 {
         self.code
+    }
+
+    /// Returns the bytes of the message, for a game that decodes match data itself.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        self.payload
     }
 }

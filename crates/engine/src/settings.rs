@@ -50,6 +50,9 @@ pub struct RoomSettings {
     pub encodings: Vec<String>,
     /// Maximum number of players of one network: of an IPv4 address or an IPv6 network of 64 bits. Default 0: no limit.
     pub network_players_max: usize,
+    /// True if members over the services socket get the state of the room too, as match data with op code -1. Default
+    /// false: they get events and match data only.
+    pub socket_state: bool,
     /// Number of clients from which several threads encode state, if the room has a thread pool. Default 64.
     pub parallel_clients_min: usize,
 }
@@ -88,6 +91,7 @@ impl Default for RoomSettings {
             private: false,
             encodings: Vec::new(),
             network_players_max: 0,
+            socket_state: false,
             parallel_clients_min: 64,
         }
     }

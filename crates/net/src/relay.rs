@@ -66,7 +66,33 @@ impl Default for RelaySettings {
 pub struct Relay {
     settings: RelaySettings,
     state: Mutex<State>,
+    tap: OnceLock<Weak<dyn RelayTap>>,
     me: Weak<Relay>,
+}
+
+/// Takes the messages of a relay for its tapped members: those without a connection of this crate. The relay calls it
+/// under its lock, so it must not call the relay.
+pub trait RelayTap: Send + Sync {
+    /// Adds a message to the current batch.
+    fn add(&self, message: &RelayMessage<'_>);
+
+    /// Delivers the current batch.
+    fn flush(&self);
+}
+
+/// A message of a member to others.
+#[derive(Clone, Copy, Debug)]
+pub struct RelayMessage<'a> {
+    /// Member that sent it, who does not get it.
+    pub sender: PlayerId,
+    /// Code. Members with a connection get codes below [`RELAY_JOINED`] only.
+    pub code: i64,
+    /// Contents.
+    pub payload: &'a [u8],
+    /// Members that get it; all if there is none.
+    pub receivers: Option<&'a [PlayerId]>,
+    /// True if the sender asked for reliable delivery. All messages are delivered reliably.
+    pub is_reliable: bool,
 }
 
 #[derive(Default)]
@@ -77,12 +103,15 @@ struct State {
     batch: Batch,
     flush_is_due: bool,
     closed: bool,
+    /// Members that the tap delivers to.
+    tapped: usize,
 }
 
 struct Member {
     player: PlayerId,
     name: String,
-    outbox: Arc<Outbox>,
+    /// None if the tap delivers to the member.
+    outbox: Option<Arc<Outbox>>,
     fan_out: FanOut,
 }
 
@@ -113,14 +142,23 @@ struct Framed {
 }
 
 /// One message of a batch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct BatchEntry {
     sender: PlayerId,
+    /// Members that get it; all if there is none.
+    receivers: Option<Box<[PlayerId]>>,
     /// End of the message; it starts at the end of the previous one.
     end: usize,
 }
 
+impl BatchEntry {
+    fn is_for(&self, player: PlayerId) -> bool {
+        self.sender != player && self.receivers.as_ref().is_none_or(|receivers| receivers.contains(&player))
+    }
+}
+
 /// Batches that wait for one member.
+#[derive(Default)]
 struct Outbox {
     batches: Mutex<VecDeque<Arc<Batch>>>,
     waker: AtomicWaker,
@@ -131,18 +169,29 @@ struct Outbox {
 pub struct RelayMember {
     relay: Arc<Relay>,
     player: PlayerId,
-    outbox: Arc<Outbox>,
+    /// None if the tap delivers to the member.
+    outbox: Option<Arc<Outbox>>,
 }
 
 impl Relay {
     /// Creates an empty room.
     #[must_use]
     pub fn new(settings: RelaySettings) -> Arc<Relay> {
-        Arc::new_cyclic(|me| Relay { settings, state: Mutex::default(), me: Weak::clone(me) })
+        Arc::new_cyclic(|me| Relay { settings, state: Mutex::default(), tap: OnceLock::new(), me: Weak::clone(me) })
     }
 
     /// Adds a member.
     pub fn join(&self, name: &str) -> Result<RelayMember, Rejection> {
+        self.add(name, Some(Outbox::default()))
+    }
+
+    /// Adds a member that a tap delivers to. All such members of a relay have the same tap.
+    pub fn join_tapped(&self, name: &str, tap: &Weak<dyn RelayTap>) -> Result<RelayMember, Rejection> {
+        self.tap.get_or_init(|| Weak::clone(tap));
+        self.add(name, None)
+    }
+
+    fn add(&self, name: &str, outbox: Option<Outbox>) -> Result<RelayMember, Rejection> {
         let relay = self.me.upgrade().ok_or_else(ended)?;
         let mut state = self.state();
         if state.closed {
@@ -151,19 +200,23 @@ impl Relay {
         if state.members.len() >= self.settings.members_max {
             return Err(Rejection::new(ErrorCode::RoomFull, "the room is full; join another one"));
         }
+        // A new member does not get messages from before its join.
+        self.flush(&mut state);
         state.next_player += 1;
         let player = PlayerId(state.next_player);
-        let outbox =
-            Arc::new(Outbox { batches: Mutex::default(), waker: AtomicWaker::new(), closing: OnceLock::new() });
+        let outbox = outbox.map(Arc::new);
         let name: String = name.chars().take(LABEL_BYTES_MAX / 4).collect();
-        let mut roster = Batch::default();
-        for member in &state.members {
-            roster.add(member.player, RELAY_JOINED, member.name.as_bytes());
+        if let Some(outbox) = &outbox {
+            let mut roster = Batch::default();
+            for member in &state.members {
+                roster.add(member.player, RELAY_JOINED, member.name.as_bytes(), None);
+            }
+            outbox.push(Arc::new(roster));
         }
-        outbox.push(Arc::new(roster));
-        state.batch.add(player, RELAY_JOINED, name.as_bytes());
+        state.announce(player, RELAY_JOINED, name.as_bytes());
+        state.tapped += usize::from(outbox.is_none());
         let fan_out = FanOut { bytes: self.settings.fan_out_burst(), at: Instant::now() };
-        state.members.push(Member { player, name, outbox: Arc::clone(&outbox), fan_out });
+        state.members.push(Member { player, name, outbox: outbox.clone(), fan_out });
         self.flush_soon(state);
         Ok(RelayMember { relay, player, outbox })
     }
@@ -178,9 +231,17 @@ impl Relay {
     pub fn end(&self, closing: &Closing) {
         let mut state = self.state();
         state.closed = true;
-        for member in &state.members {
-            let _ = member.outbox.closing.set(closing.clone());
-            member.outbox.waker.wake();
+        for outbox in state.members.iter().filter_map(|member| member.outbox.as_ref()) {
+            outbox.close(closing.clone());
+        }
+    }
+
+    /// Closes the connection of a member. A tapped member has none.
+    pub fn kick(&self, player: PlayerId, closing: &Closing) {
+        let state = self.state();
+        let member = state.members.iter().find(|member| member.player == player);
+        if let Some(outbox) = member.and_then(|member| member.outbox.as_ref()) {
+            outbox.close(closing.clone());
         }
     }
 
@@ -191,7 +252,7 @@ impl Relay {
     /// Schedules a flush, or flushes at once if the batch is large.
     fn flush_soon(&self, mut state: MutexGuard<'_, State>) {
         if state.batch.bytes.len() >= BATCH_BYTES_MAX {
-            return state.flush();
+            return self.flush(&mut state);
         }
         if !std::mem::replace(&mut state.flush_is_due, true) {
             drop(state);
@@ -203,9 +264,34 @@ impl Relay {
                 if let Some(relay) = me.upgrade() {
                     let mut state = relay.state();
                     state.flush_is_due = false;
-                    state.flush();
+                    relay.flush(&mut state);
                 }
             });
+        }
+    }
+
+    /// Delivers the batch to all members.
+    fn flush(&self, state: &mut State) {
+        state.flush();
+        if state.tapped > 0
+            && let Some(tap) = self.tap.get().and_then(Weak::upgrade)
+        {
+            tap.flush();
+        }
+    }
+
+    /// Adds a message to the batch of members with a connection, and to that of the tap.
+    fn add_message(&self, state: &mut State, message: &RelayMessage<'_>) {
+        if state.members.len() > state.tapped
+            && let Ok(code) = u16::try_from(message.code)
+            && code < RELAY_JOINED
+        {
+            state.batch.add(message.sender, code, message.payload, message.receivers);
+        }
+        if state.tapped > 0
+            && let Some(tap) = self.tap.get().and_then(Weak::upgrade)
+        {
+            tap.add(message);
         }
     }
 }
@@ -236,11 +322,20 @@ impl FanOut {
 
 impl State {
     /// Pays for a message of a member to all others.
-    fn take_fan_out(&mut self, player: PlayerId, payload: usize, settings: &RelaySettings) -> bool {
-        let receivers = self.members.len().saturating_sub(1);
-        let cost = i64::try_from((payload + FRAME_BYTES_USUAL).saturating_mul(receivers)).unwrap_or(i64::MAX);
-        let member = self.members.iter_mut().find(|member| member.player == player);
+    fn take_fan_out(&mut self, message: &RelayMessage<'_>, settings: &RelaySettings) -> bool {
+        let others = self.members.len().saturating_sub(1);
+        let receivers = message.receivers.map_or(others, |receivers| receivers.len().min(others));
+        let bytes = message.payload.len() + FRAME_BYTES_USUAL;
+        let cost = i64::try_from(bytes.saturating_mul(receivers)).unwrap_or(i64::MAX);
+        let member = self.members.iter_mut().find(|member| member.player == message.sender);
         member.is_some_and(|member| member.fan_out.take(cost, settings, Instant::now()))
+    }
+
+    /// Adds an event of the room, for members with a connection. Others learn it from their own service.
+    fn announce(&mut self, player: PlayerId, code: u16, payload: &[u8]) {
+        if self.members.len() > self.tapped {
+            self.batch.add(player, code, payload, None);
+        }
     }
 
     fn flush(&mut self) {
@@ -250,15 +345,24 @@ impl State {
         let batch = Arc::new(std::mem::take(&mut self.batch));
         // The next batch is likely to have the same size.
         self.batch.bytes.reserve(batch.bytes.len());
-        for member in &self.members {
-            member.outbox.push(Arc::clone(&batch));
+        for outbox in self.members.iter().filter_map(|member| member.outbox.as_ref()) {
+            outbox.push(Arc::clone(&batch));
         }
     }
 }
 
 impl Outbox {
+    fn batches(&self) -> MutexGuard<'_, VecDeque<Arc<Batch>>> {
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self, closing: Closing) {
+        let _ = self.closing.set(closing);
+        self.waker.wake();
+    }
+
     fn push(&self, batch: Arc<Batch>) {
-        let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batches = self.batches();
         if batches.len() < BATCHES_MAX {
             batches.push_back(batch);
         } else {
@@ -270,22 +374,22 @@ impl Outbox {
 }
 
 impl Batch {
-    fn add(&mut self, sender: PlayerId, code: u16, payload: &[u8]) {
+    fn add(&mut self, sender: PlayerId, code: u16, payload: &[u8], receivers: Option<&[PlayerId]>) {
         let body = GameBody::Packed { code, payload: payload.to_vec() };
         let event = ServerMessage::Event(Event { tick: Tick::ZERO, sender: Some(sender), body });
         // Encoding cannot fail: the limits of client and server messages are the same.
         let _ = event.encode(&mut self.bytes);
-        self.entries.push(BatchEntry { sender, end: self.bytes.len() });
+        self.entries.push(BatchEntry { sender, receivers: receivers.map(Box::from), end: self.bytes.len() });
     }
 
-    /// Returns the messages of all other members, as runs of message indexes.
-    pub fn runs(&self, except: PlayerId) -> impl Iterator<Item = Range<usize>> {
+    /// Returns the messages for a member, as runs of message indexes.
+    pub fn runs(&self, player: PlayerId) -> impl Iterator<Item = Range<usize>> {
         let mut start = 0;
-        let is_same_side = move |a: &BatchEntry, b: &BatchEntry| (a.sender == except) == (b.sender == except);
+        let is_same_side = move |a: &BatchEntry, b: &BatchEntry| a.is_for(player) == b.is_for(player);
         self.entries.chunk_by(is_same_side).filter_map(move |run| {
             let numbers = start..start + run.len();
             start = numbers.end;
-            run.first().filter(|first| first.sender != except).map(|_| numbers)
+            run.first().filter(|first| first.is_for(player)).map(|_| numbers)
         })
     }
 
@@ -349,32 +453,40 @@ impl RelayMember {
                 "codes 65534 and 65535 are reserved for the room; use a lower one",
             ));
         }
+        let (sender, code) = (self.player, i64::from(code));
+        self.send_message(&RelayMessage { sender, code, payload, receivers: None, is_reliable: true })
+    }
+
+    /// Sends a message of this member to some or all others. Messages beyond the fan-out limit are rejected.
+    pub fn send_message(&self, message: &RelayMessage<'_>) -> Result<(), Rejection> {
         let mut state = self.relay.state();
-        if !state.take_fan_out(self.player, payload.len(), &self.relay.settings) {
+        if !state.take_fan_out(message, &self.relay.settings) {
             return Err(Rejection::new(
                 ErrorCode::RateLimited,
                 "the room sends too many bytes for you; send smaller or fewer messages",
             ));
         }
-        state.batch.add(self.player, code, payload);
+        self.relay.add_message(&mut state, message);
         self.relay.flush_soon(state);
         Ok(())
     }
 
     pub(crate) fn wake_by(&self, waker: &Waker) {
-        self.outbox.waker.register(waker);
+        if let Some(outbox) = &self.outbox {
+            outbox.waker.register(waker);
+        }
     }
 
     pub(crate) fn has_output(&self) -> bool {
-        self.closing().is_some() || !self.outbox.batches.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.outbox.as_ref().is_some_and(|outbox| outbox.closing.get().is_some() || !outbox.batches().is_empty())
     }
 
     pub(crate) fn next_batch(&self) -> Option<Arc<Batch>> {
-        self.outbox.batches.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        self.outbox.as_ref()?.batches().pop_front()
     }
 
     pub(crate) fn closing(&self) -> Option<&Closing> {
-        self.outbox.closing.get()
+        self.outbox.as_ref()?.closing.get()
     }
 }
 
@@ -382,8 +494,9 @@ impl Drop for RelayMember {
     fn drop(&mut self) {
         let mut state = self.relay.state();
         state.members.retain(|member| member.player != self.player);
+        state.tapped -= usize::from(self.outbox.is_none());
         if !state.closed && !state.members.is_empty() {
-            state.batch.add(self.player, RELAY_LEFT, &[]);
+            state.announce(self.player, RELAY_LEFT, &[]);
             self.relay.flush_soon(state);
         }
     }
@@ -401,7 +514,7 @@ mod tests {
         let mut batch = Batch::default();
         for (number, sender) in senders.iter().enumerate() {
             // Short and long messages have frame headers of different lengths.
-            batch.add(PlayerId(*sender), 7, &vec![number as u8; 1 + 150 * (number % 2)]);
+            batch.add(PlayerId(*sender), 7, &vec![number as u8; 1 + 150 * (number % 2)], None);
         }
         batch
     }
@@ -414,6 +527,14 @@ mod tests {
         assert_eq!(runs(2), [0..2, 3..5]);
         assert_eq!(runs(4), vec![0..6], "a member that sent nothing gets all messages");
         assert!(Batch::default().runs(PlayerId(1)).next().is_none());
+    }
+
+    #[test]
+    fn a_message_to_some_reaches_only_these() {
+        let mut batch = batch(&[1, 2]);
+        batch.add(PlayerId(1), 7, b"to three", Some(&[PlayerId(3)]));
+        let numbers = |player| batch.runs(PlayerId(player)).map(|run| (run.start, run.end)).collect::<Vec<_>>();
+        assert_eq!((numbers(1), numbers(2), numbers(3)), (vec![(1, 2)], vec![(0, 1)], vec![(0, 3)]));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Index of documents.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::document::Document;
 use crate::order::{Ranked, SearchOrder};
 use crate::plan::{Fields, Plan};
-use crate::postings::{Postings, Slot};
+use crate::postings::Slot;
 use crate::query::{MatchScore, Query};
 
 /// Documents under keys, searched by queries.
@@ -91,6 +92,22 @@ impl<K: Clone + Ord> DocumentIndex<K> {
         self.slots.get(key).and_then(|slot| self.entry(*slot)).map(|entry| &entry.document)
     }
 
+    /// Returns the keys, sorted.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> {
+        self.slots.keys()
+    }
+
+    /// Returns the keys after a key, sorted.
+    pub fn keys_after(&self, after: Option<K>) -> impl Iterator<Item = &K> {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.slots.range((start, Bound::Unbounded)).map(|(key, _)| key)
+    }
+
+    /// Returns all documents with their keys, unordered.
+    pub fn into_documents(self) -> impl Iterator<Item = (K, Document)> {
+        self.entries.into_iter().flatten().map(|entry| (entry.key, entry.document))
+    }
+
     /// Returns the keys of the first `limit` matching documents in an order.
     pub fn search(&self, query: &Query, limit: usize, order: &SearchOrder) -> Vec<K> {
         self.search_scored(query, limit, order).into_iter().map(|(key, _)| key).collect()
@@ -116,13 +133,8 @@ impl<K: Clone + Ord> DocumentIndex<K> {
     ///
     /// For callers that check the documents themselves and stop early: every match is among them.
     pub fn candidates(&self, query: &Query) -> Option<Vec<K>> {
-        match Plan::choose(query, &self.fields, self.len()) {
-            Plan::Scan => None,
-            Plan::Lists(lists) => {
-                let slots = unique_slots(&lists);
-                Some(slots.into_iter().filter_map(|slot| Some(self.entry(slot)?.key.clone())).collect())
-            }
-        }
+        let slots = Plan::choose(query, &self.fields, self.len()).slots()?;
+        Some(slots.into_iter().filter_map(|slot| Some(self.entry(slot)?.key.clone())).collect())
     }
 
     /// Returns all matching documents, unordered.
@@ -131,9 +143,9 @@ impl<K: Clone + Ord> DocumentIndex<K> {
             let score = query.matches(&self.entry(slot)?.document)?;
             Some(Hit { slot, score })
         };
-        match Plan::choose(query, &self.fields, self.len()) {
-            Plan::Scan => (0..self.entries.len() as Slot).filter_map(check).collect(),
-            Plan::Lists(lists) => unique_slots(&lists).into_iter().filter_map(check).collect(),
+        match Plan::choose(query, &self.fields, self.len()).slots() {
+            None => (0..self.entries.len() as Slot).filter_map(check).collect(),
+            Some(slots) => slots.into_iter().filter_map(check).collect(),
         }
     }
 
@@ -174,16 +186,6 @@ impl<K: Clone + Ord> DocumentIndex<K> {
             self.fields.entry(name).or_default().insert(values, slot);
         }
     }
-}
-
-/// Returns the slots of all lists, each once.
-fn unique_slots(lists: &[&Postings]) -> Vec<Slot> {
-    let mut slots: Vec<Slot> = lists.iter().flat_map(|postings| postings.slots()).copied().collect();
-    if lists.len() > 1 {
-        slots.sort_unstable();
-        slots.dedup();
-    }
-    slots
 }
 
 impl<K> Default for DocumentIndex<K> {

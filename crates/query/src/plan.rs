@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::clause::{Clause, Comparison, Condition, Occurrence};
 use crate::document::FieldValue;
 use crate::pattern::is_within;
-use crate::postings::{FieldPostings, Postings};
+use crate::postings::{FieldPostings, Postings, Slot};
 use crate::query::Query;
 
 /// Fields of an index by their name.
@@ -20,8 +20,8 @@ pub type Fields = BTreeMap<Arc<str>, FieldPostings>;
 pub enum Plan<'a> {
     /// All of them.
     Scan,
-    /// Those in any of these lists.
-    Lists(Vec<&'a Postings>),
+    /// Those in the lists of a clause that are also in the lists of every filter.
+    Lists { lists: Vec<&'a Postings>, filters: Vec<Vec<&'a Postings>> },
 }
 
 /// Lists of postings, and the total number of their slots.
@@ -43,26 +43,60 @@ impl<'a> Plan<'a> {
         // A scan costs less per document than reading lists.
         let most = documents / 2;
         let has_must = query.clauses().iter().any(|clause| clause.occurrence == Occurrence::Must);
-        let candidates = if has_must { most_selective(query, fields, most) } else { any_should(query, fields, most) };
-        candidates.map_or(Plan::Scan, |candidates| Plan::Lists(candidates.lists))
+        if !has_must {
+            let candidates = any_should(query, fields, most);
+            return candidates.map_or(Plan::Scan, |found| Plan::Lists { lists: found.lists, filters: Vec::new() });
+        }
+        let Some((clause, found)) = most_selective(query, fields, most) else { return Plan::Scan };
+        let filters = if found.count >= FILTERED_MIN { filters(query, clause, fields) } else { Vec::new() };
+        Plan::Lists { lists: found.lists, filters }
+    }
+
+    /// Returns the slots of the documents to check, each once, or `None` for all.
+    pub fn slots(&self) -> Option<Vec<Slot>> {
+        let Plan::Lists { lists, filters } = self else { return None };
+        let mut slots: Vec<Slot> = lists.iter().flat_map(|postings| postings.slots()).copied().collect();
+        for filter in filters {
+            slots.retain(|slot| filter.iter().any(|postings| postings.contains(*slot)));
+        }
+        if lists.len() > 1 {
+            slots.sort_unstable();
+            slots.dedup();
+        }
+        Some(slots)
     }
 }
 
-/// Returns the candidates of the `+` clause with the fewest. Cheap clauses are tried first, and a later one is abandoned as
-/// soon as it has as many as the best so far.
-fn most_selective<'a>(query: &Query, fields: &'a Fields, most: usize) -> Option<Candidates<'a>> {
-    let musts = || query.clauses().iter().filter(|clause| clause.occurrence == Occurrence::Must);
-    let mut best: Option<Candidates<'a>> = None;
+/// Number of candidates from which on other clauses filter them. To check fewer is cheaper than to filter them first.
+const FILTERED_MIN: usize = 16;
+
+fn musts(query: &Query) -> impl Iterator<Item = &Clause> {
+    query.clauses().iter().filter(|clause| clause.occurrence == Occurrence::Must)
+}
+
+/// Returns the `+` clause with the fewest candidates, and these. Cheap clauses are tried first, and a later one is
+/// abandoned as soon as it has as many as the best so far.
+fn most_selective<'a, 'q>(query: &'q Query, fields: &'a Fields, most: usize) -> Option<(&'q Clause, Candidates<'a>)> {
+    let mut best: Option<(&Clause, Candidates<'a>)> = None;
     for effort in [Effort::Lookup, Effort::Range, Effort::Pattern] {
-        for clause in musts().filter(|clause| Effort::of(clause) == Some(effort)) {
-            let most = best.as_ref().map_or(most, |best| best.count.saturating_sub(1));
-            if best.as_ref().is_some_and(|best| best.count <= effort.enough()) {
+        for clause in musts(query).filter(|clause| Effort::of(clause) == Some(effort)) {
+            let most = best.as_ref().map_or(most, |(_, best)| best.count.saturating_sub(1));
+            if best.as_ref().is_some_and(|(_, best)| best.count <= effort.enough()) {
                 return best;
             }
-            best = candidates(clause, &musts, fields, most).or(best);
+            let found = candidates(clause, &|| musts(query), fields, most);
+            best = found.map(|found| (clause, found)).or(best);
         }
     }
     best
+}
+
+/// Returns the lists of all other `+` clauses whose documents can be looked up.
+fn filters<'a>(query: &Query, chosen: &Clause, fields: &'a Fields) -> Vec<Vec<&'a Postings>> {
+    let lookups = musts(query).filter(|clause| Effort::of(clause) == Some(Effort::Lookup));
+    let others = lookups.filter(|clause| !std::ptr::eq(*clause, chosen));
+    let lists = others.filter_map(|clause| candidates(clause, &std::iter::empty::<&Clause>, fields, usize::MAX));
+    lists.map(|found| found.lists).collect()
 }
 
 /// Returns the candidates of all clauses without a sign, one of which must hold. Returns `None` if the candidates of one

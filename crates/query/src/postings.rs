@@ -46,6 +46,11 @@ impl Postings {
         }
     }
 
+    /// Returns true if a slot is in the list.
+    pub fn contains(&self, slot: Slot) -> bool {
+        self.slots().binary_search(&slot).is_ok()
+    }
+
     /// Removes a slot. Returns true if none is left.
     fn remove(&mut self, slot: Slot) -> bool {
         match self {

@@ -93,7 +93,8 @@ impl RoomDirectory {
     /// Returns the node of a room id, if it is another one.
     fn other_node(&self, id: &RoomId) -> Option<String> {
         let (_, node) = id.0.split_once('.')?;
-        (node != self.node).then(|| node.to_owned())
+        // The id of a relayed match names no node.
+        (!node.is_empty() && node != self.node).then(|| node.to_owned())
     }
 
     pub fn by_number(&self, number: RoomNumber) -> Option<Arc<RoomEntry>> {
@@ -214,11 +215,13 @@ impl Drop for WritingGuard {
 mod tests {
     use super::*;
     use crate::hosted::RelayRoom;
+    use crate::members::MatchMembers;
     use crate::places::RoomPlaces;
     use crate::room_type::{RoomDefinition, RoomType};
     use aether_limits::NetworkShares;
     use aether_metrics::Registry;
     use aether_net::relay::{Relay, RelaySettings};
+    use aether_services::router::{Router, StreamId};
     use std::net::{IpAddr, Ipv4Addr};
     use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -233,6 +236,8 @@ mod tests {
             write_queue: None,
             is_private: false,
             places: Arc::new(RoomPlaces::new(0)),
+            members: MatchMembers::new(String::new(), StreamId::default(), Arc::new(Router::new(&Registry::new()))),
+            label_document: Mutex::default(),
             wanted_label: String::new(),
             is_ending: AtomicBool::new(false),
             _share: shares.take(IpAddr::V4(Ipv4Addr::LOCALHOST), 1, 1).unwrap(),
@@ -274,6 +279,7 @@ mod tests {
         let locate = |id: &str| directory.locate(&RoomSelector::Id(RoomId(id.into())));
         assert!(matches!(locate("1.south"), Some(RoomLocation::Elsewhere(node)) if node == "south"));
         assert!(locate("1.north").is_none());
+        assert!(locate("1.").is_none(), "a relayed match names no node");
         assert!(locate("1").is_none());
     }
 

@@ -211,7 +211,8 @@ impl RoomHost {
             let type_label = (!names.is_private).then(|| TypeLabel::new(room_type.name(), &names.wanted_label));
             let writing = self.directory.begin_writing(names.id.clone(), type_label);
             let (room, handle, requests) = (names.id.clone(), handle.clone(), Arc::clone(&self.requests));
-            let supervisor = RoomSupervisor { room, handle, requests, places: Arc::clone(&started.places) };
+            let (places, members) = (Arc::clone(&started.places), Arc::clone(&started.members));
+            let supervisor = RoomSupervisor { room, handle, requests, places, members };
             self.supervise(async move {
                 supervisor.run(Some(writer)).await;
                 drop(writing);

@@ -2,14 +2,17 @@
 
 use crate::directory::TypeLabel;
 use crate::hosted::HostedRoom;
+use crate::members::MatchMembers;
 use crate::places::RoomPlaces;
 use crate::room_type::RoomType;
 use crate::writer::WriteQueue;
 use aether_limits::NetworkShare;
+use aether_query::Document;
 use aether_wire::RoomId;
+use serde_json::Value;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A running room, with its directory data.
 pub(crate) struct RoomEntry {
@@ -23,6 +26,10 @@ pub(crate) struct RoomEntry {
     pub is_private: bool,
     /// Places of each network.
     pub places: Arc<RoomPlaces>,
+    /// Members over the services socket.
+    pub members: Arc<MatchMembers>,
+    /// Label as a document for queries, with the label that it was made of.
+    pub label_document: Mutex<Option<LabelDocument>>,
     /// Label that the first player requested.
     pub wanted_label: String,
     /// Set before the room ends: it takes no more joins.
@@ -35,7 +42,26 @@ pub(crate) struct RoomEntry {
     pub used_at_ms: AtomicU64,
 }
 
+/// Label of a room as a document; none if it is not a JSON object.
+pub(crate) type LabelDocument = (Arc<str>, Option<Arc<Document>>);
+
 impl RoomEntry {
+    /// Returns the label as a document for queries. It is made again only if the label has changed.
+    pub fn label_document(&self) -> Option<Arc<Document>> {
+        let label = self.room.label();
+        let mut known = self.label_document.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some((of, document)) if *of == label => document.clone(),
+            _ => {
+                let value = serde_json::from_str::<Value>(&label).ok().filter(Value::is_object);
+                let document = value.and_then(|value| Document::builder().json("label", &value).build().ok());
+                let document = document.map(Arc::new);
+                *known = Some((label, document.clone()));
+                document
+            }
+        }
+    }
+
     /// Returns true if one more player can join.
     pub fn has_capacity(&self) -> bool {
         let in_use = self.room.players().max(self.connections.load(Ordering::Relaxed));
@@ -64,6 +90,12 @@ impl RoomRef {
     pub fn new(entry: Arc<RoomEntry>) -> RoomRef {
         entry.connections.fetch_add(1, Ordering::Relaxed);
         RoomRef(entry)
+    }
+}
+
+impl Clone for RoomRef {
+    fn clone(&self) -> RoomRef {
+        RoomRef::new(Arc::clone(&self.0))
     }
 }
 

@@ -7,8 +7,10 @@ use crate::durable::DurableSettings;
 use crate::entry::{RoomEntry, RoomRef};
 use crate::keyed_locks::KeyedLocks;
 use crate::maintenance::ReportedTypes;
+use crate::members::MatchMembers;
 use crate::recordings::{RecordingSettings, Recordings, RoomRecording};
 use crate::requests::RoomRequests;
+use crate::room_list::PublishedRooms;
 use crate::room_type::{RoomStart, RoomType, RoomTypes, StartedRoom};
 use crate::supervisor::RoomSupervisor;
 use crate::writer::WriteQueue;
@@ -52,6 +54,7 @@ pub struct RoomHost {
     pub(crate) has_opened_durable: AtomicBool,
     pub(crate) recordings: Arc<Recordings>,
     pub(crate) drain: Drain,
+    pub(crate) published: PublishedRooms,
     /// Set when the host stops creating rooms.
     is_closed: AtomicBool,
     pub(crate) this: Weak<RoomHost>,
@@ -77,6 +80,8 @@ pub struct RoomHostSettings {
     pub durable: DurableSettings,
     /// Threads that share the encoding of large rooms; none if each tick thread encodes alone.
     pub encode_pool: Option<EncodePool>,
+    /// Type of relayed matches, which clients of the services socket create. Clients do not join it by name.
+    pub relayed: Arc<RoomType>,
 }
 
 /// Requester of a room: the server itself, or a client. The room is charged to whoever creates or opens it.
@@ -106,11 +111,15 @@ pub(crate) struct RoomNames {
 /// Room to create.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WantedRoom {
+    /// Id; a new one if there is none.
+    pub id: Option<RoomId>,
     pub label: String,
     /// True if it is joined by id or code only.
     pub is_private: bool,
     /// True if it is recorded from its first tick.
     pub is_recorded: bool,
+    /// Ticks per second, instead of those of the room type.
+    pub tick_hz: Option<u32>,
 }
 
 impl RoomHost {
@@ -122,12 +131,13 @@ impl RoomHost {
         requests: RoomRequests,
         registry: &Registry,
     ) -> Arc<RoomHost> {
-        Arc::new_cyclic(|this| RoomHost {
+        let host = Arc::new_cyclic(|this| RoomHost {
             types: RoomTypes::new(Arc::clone(requests.services())),
             directory: RoomDirectory::new(settings.node_name.clone()),
             scheduler: Arc::new(scheduler),
             recordings: Arc::new(Recordings::new(settings.recordings.clone(), registry)),
             drain: Drain::new(registry),
+            published: PublishedRooms::default(),
             settings,
             requests: Arc::new(requests),
             opening: KeyedLocks::default(),
@@ -139,7 +149,9 @@ impl RoomHost {
             has_opened_durable: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             this: Weak::clone(this),
-        })
+        });
+        host.leave_with_sessions();
+        host
     }
 
     /// Returns the requested room: a running one, a stored one that is opened, or a new one if the request names a type
@@ -156,7 +168,7 @@ impl RoomHost {
             && (room_type.is_private() || matches!(selector, RoomSelector::NewPrivate { .. }))
         {
             let label = label.clone().unwrap_or_default();
-            let wanted = WantedRoom { label, is_private: true, is_recorded: false };
+            let wanted = WantedRoom { label, is_private: true, ..WantedRoom::default() };
             let room_type = Arc::clone(room_type);
             return self.run_detached(move |host| host.create_of_type(room_type, wanted, requester)).await;
         }
@@ -192,11 +204,14 @@ impl RoomHost {
             return Err(bad_value("label", "the character U+0000, which cannot be stored"));
         }
         let room_type = self.room_type(room_type)?;
+        if let Some(tick_hz) = wanted.tick_hz {
+            room_type.check_tick_hz(tick_hz)?;
+        }
         self.run_detached(move |host| host.create_of_type(room_type, wanted, requester)).await
     }
 
     /// Runs work in its own task, so that a room is registered even if its client disconnects while it is built.
-    async fn run_detached<T, F>(&self, work: impl FnOnce(Arc<RoomHost>) -> F) -> Result<T, Rejection>
+    pub(crate) async fn run_detached<T, F>(&self, work: impl FnOnce(Arc<RoomHost>) -> F) -> Result<T, Rejection>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Rejection>> + Send + 'static,
@@ -206,6 +221,21 @@ impl RoomHost {
         done.unwrap_or_else(|_| {
             Err(Rejection::new(ErrorCode::Internal, "the room could not be opened; try again in a moment"))
         })
+    }
+
+    /// Returns a relayed match. It is created if it does not run.
+    pub(crate) async fn find_relayed(
+        self: Arc<Self>,
+        id: RoomId,
+        requester: RoomRequester,
+    ) -> Result<RoomRef, Rejection> {
+        let room_type = Arc::clone(&self.settings.relayed);
+        let _guard = self.creating.lock(TypeLabel::new(room_type.name(), &id.0)).await;
+        if let Some(room) = self.directory.local(&RoomSelector::Id(id.clone())) {
+            return Ok(room);
+        }
+        let wanted = WantedRoom { id: Some(id), ..WantedRoom::default() };
+        Arc::clone(&self).create_of_type(room_type, wanted, requester).await
     }
 
     async fn find_or_create(
@@ -239,15 +269,17 @@ impl RoomHost {
         if room_type.is_durable() {
             return self.create_durable(room_type, wanted, requester.user, share).await;
         }
-        let id = self.directory.new_id();
+        let id = wanted.id.unwrap_or_else(|| self.directory.new_id());
         let start = self.room_start(&room_type, &id, wanted.is_recorded, 0);
-        let started = self.start(&room_type, RoomStart { label: wanted.label.clone(), ..start }).await?;
+        let start = RoomStart { label: wanted.label.clone(), tick_hz: wanted.tick_hz, ..start };
+        let started = self.start(&room_type, start).await?;
         if let Some(handle) = &started.handle {
             let supervisor = RoomSupervisor {
                 room: id.clone(),
                 handle: handle.clone(),
                 requests: Arc::clone(&self.requests),
                 places: Arc::clone(&started.places),
+                members: Arc::clone(&started.members),
             };
             self.supervise(supervisor.run(None));
         }
@@ -293,6 +325,12 @@ impl RoomHost {
             encode_pool: self.settings.encode_pool.clone(),
             checkpoint_interval: room_type.is_durable().then_some(self.settings.durable.checkpoint_interval),
             restore: None,
+            tick_hz: None,
+            members: MatchMembers::new(
+                id.0.clone(),
+                self.stream_of(id, room_type),
+                Arc::clone(&self.requests.services().router),
+            ),
             audit: Arc::clone(&self.requests.services().audit),
         }
     }
@@ -326,6 +364,8 @@ impl RoomHost {
         (share, write_queue): (NetworkShare, Option<Arc<WriteQueue>>),
     ) -> RoomRef {
         let room = self.directory.insert(RoomEntry {
+            members: started.members,
+            label_document: Mutex::default(),
             id,
             code,
             room_type,

@@ -1,12 +1,13 @@
 //! Common interface of hosted rooms: game rooms and relays.
 
+use crate::members::MemberLink;
 use aether_engine::{JoinRequest, Rejection, RoomHandle, RoomNumber, RoomStats, closing};
 use aether_net::lobby::RoomMember;
-use aether_net::relay::Relay;
+use aether_net::relay::{Relay, RelayTap};
 use aether_replication::DeliveryOrder;
 use aether_wire::{CloseReason, ErrorCode, Permissions, PlayerId};
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::task::spawn_blocking;
 
@@ -24,6 +25,9 @@ pub(crate) trait HostedRoom: Send + Sync {
     /// Number of players in the room.
     fn players(&self) -> u32;
 
+    /// Ticks per second; 0 for a relay.
+    fn tick_hz(&self) -> u32;
+
     /// Label of the room.
     fn label(&self) -> Arc<str>;
 
@@ -36,13 +40,21 @@ pub(crate) trait HostedRoom: Send + Sync {
     /// Joins a player.
     fn join(&self, request: JoinRequest, order: DeliveryOrder) -> Result<RoomMember, Rejection>;
 
+    /// Joins a member over the services socket, or resumes its player. The tap takes the messages of a relay.
+    fn join_socket(
+        &self,
+        request: JoinRequest,
+        resumed: Option<PlayerId>,
+        tap: &Weak<dyn RelayTap>,
+    ) -> Result<MemberLink, Rejection>;
+
     /// Resumes a player who lost the connection; none for a relay.
     fn resume(&self, player: PlayerId, order: DeliveryOrder) -> Option<Result<RoomMember, Rejection>>;
 
     /// Replaces the permissions of a player. A relay has nothing that needs one.
     fn set_permissions(&self, player: PlayerId, permissions: Permissions) -> Result<(), Rejection>;
 
-    /// Removes a player, connected or not, who cannot resume. A player leaves a relay with the connection.
+    /// Removes a player, connected or not, who cannot resume. A relay closes its connection.
     fn remove(&self, player: PlayerId, reason: CloseReason);
 
     /// Returns true if the room reports departures of players. Otherwise a player leaves when the connection ends.
@@ -85,6 +97,10 @@ impl HostedRoom for GameRoom {
         self.handle.stats().players
     }
 
+    fn tick_hz(&self) -> u32 {
+        self.handle.settings().tick_hz
+    }
+
     fn label(&self) -> Arc<str> {
         self.handle.label()
     }
@@ -100,6 +116,22 @@ impl HostedRoom for GameRoom {
     fn join(&self, request: JoinRequest, order: DeliveryOrder) -> Result<RoomMember, Rejection> {
         let endpoint = self.handle.join(request, order).map_err(|_| busy())?;
         Ok(RoomMember::Room { room: self.handle.clone(), endpoint })
+    }
+
+    fn join_socket(
+        &self,
+        request: JoinRequest,
+        resumed: Option<PlayerId>,
+        _tap: &Weak<dyn RelayTap>,
+    ) -> Result<MemberLink, Rejection> {
+        let order = self.handle.settings().socket_state.then_some(DeliveryOrder::Ordered);
+        let endpoint = match (resumed, order) {
+            (Some(player), Some(order)) => self.handle.resume(player, order),
+            (Some(player), None) => self.handle.resume_for_messages(player),
+            (None, Some(order)) => self.handle.join(request, order),
+            (None, None) => self.handle.join_for_messages(request),
+        };
+        endpoint.map(MemberLink::Game).map_err(|_| busy())
     }
 
     fn resume(&self, player: PlayerId, order: DeliveryOrder) -> Option<Result<RoomMember, Rejection>> {
@@ -156,6 +188,10 @@ impl HostedRoom for RelayRoom {
         self.relay.members() as u32
     }
 
+    fn tick_hz(&self) -> u32 {
+        0
+    }
+
     fn label(&self) -> Arc<str> {
         Arc::clone(&self.label)
     }
@@ -172,6 +208,15 @@ impl HostedRoom for RelayRoom {
         Ok(RoomMember::Relay(self.relay.join(&request.name)?))
     }
 
+    fn join_socket(
+        &self,
+        request: JoinRequest,
+        _resumed: Option<PlayerId>,
+        tap: &Weak<dyn RelayTap>,
+    ) -> Result<MemberLink, Rejection> {
+        Ok(MemberLink::Relay(self.relay.join_tapped(&request.name, tap)?))
+    }
+
     fn resume(&self, _player: PlayerId, _order: DeliveryOrder) -> Option<Result<RoomMember, Rejection>> {
         None
     }
@@ -180,7 +225,9 @@ impl HostedRoom for RelayRoom {
         Ok(())
     }
 
-    fn remove(&self, _player: PlayerId, _reason: CloseReason) {}
+    fn remove(&self, player: PlayerId, reason: CloseReason) {
+        self.relay.kick(player, &closing(reason));
+    }
 
     fn reports_departures(&self) -> bool {
         false

@@ -7,6 +7,8 @@
 //! `HostedRoom::join` passes the player to the room. A missing room is built on the blocking pool, outside of all
 //! locks. Creations of rooms of the same type and label run one after another, so that players who join at the same
 //! time share a room. So do openings of the same stored room.
+//!
+//! Clients of the services socket join by `socket_members`; `members` keeps them for each room.
 
 mod code;
 mod directory;
@@ -19,14 +21,17 @@ mod keyed_locks;
 mod lobby;
 mod maintenance;
 mod matches;
+mod members;
 mod operator;
 mod places;
 mod presence;
 mod recordings;
 mod requests;
 mod resume;
+mod room_list;
 mod room_type;
 mod sessions;
+mod socket_members;
 mod supervisor;
 mod telemetry;
 mod writer;

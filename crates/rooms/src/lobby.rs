@@ -13,6 +13,7 @@ use aether_metrics::{Counter, Registry};
 use aether_net::lobby::{JoinAttempt, JoinGrant, Lobby, RoomMember, SessionCheck, SessionValidity, VerifiedAccount};
 use aether_services::Services;
 use aether_services::room::{self, ResumeTarget, Visit};
+use aether_services::router::SocketSession;
 use aether_services::session::tokens::{Role, Tokens, VerifiedToken};
 use aether_wire::limits::NAME_BYTES_MAX;
 use aether_wire::{
@@ -94,6 +95,7 @@ impl Drop for Membership {
         }
         let grace = if reports_departures { self.room.room_type.resume_grace() } else { Duration::ZERO };
         self.presence.disconnected(&self.room.id, PlayerId(player), grace);
+        self.room.members.hide(PlayerId(player), &self.alive);
     }
 }
 
@@ -305,6 +307,17 @@ impl RoomLobby {
         }
     }
 
+    /// Returns the player of a connection as members over the services socket see it; none if the user has no account.
+    fn shown(&self, membership: &Membership) -> Option<SocketSession> {
+        let ResumeRecord { session, user, name, .. } = &membership.record;
+        Some(SocketSession {
+            session: Uuid::from_u128(session.0),
+            user: Uuid::try_parse(user).ok()?,
+            username: name.as_str().into(),
+            node: self.host.settings.node_name.as_str().into(),
+        })
+    }
+
     /// Adds a join to the history.
     fn note_join(&self, membership: &Membership, player: PlayerId) {
         let ResumeRecord { session, user, room, .. } = &membership.record;
@@ -407,6 +420,9 @@ impl Lobby for RoomLobby {
             membership.room.places.keep(player.0, place);
         }
         membership.presence.connected(&membership.room.id, player, membership.record.session);
+        if let Some(shown) = self.shown(membership) {
+            membership.room.members.show(player, &shown, &membership.alive);
+        }
         if membership.used_token.is_none() {
             self.note_join(membership, player);
         }

@@ -105,6 +105,7 @@ impl RoomHost {
     fn remove(&self, room: &RoomEntry, why: &str) {
         info!(room = room.id.0, code = room.code, why, "room ended");
         self.directory.remove(room);
+        room.members.close();
     }
 
     /// Number of rooms.

@@ -54,7 +54,13 @@ impl RoomOperator for RoomHost {
             if record && !self.recordings.has_capacity() {
                 return Err(self.too_many_recordings());
             }
-            let wanted = WantedRoom { label: new.label.clone(), is_private: new.private, is_recorded: record };
+            let wanted = WantedRoom {
+                label: new.label.clone(),
+                is_private: new.private,
+                is_recorded: record,
+                tick_hz: new.tick_hz,
+                ..WantedRoom::default()
+            };
             let created = self.create(&new.match_type, wanted, RoomRequester::server()).await;
             let room = created.map_err(to_service_error)?;
             self.shown(&room.id.0).await

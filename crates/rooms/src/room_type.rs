@@ -1,6 +1,7 @@
 //! Room types: their settings, the start of their rooms, and their metrics.
 
 use crate::hosted::{GameRoom, HostedRoom, RelayRoom};
+use crate::members::MatchMembers;
 use crate::places::RoomPlaces;
 use crate::recordings::RoomRecording;
 use crate::telemetry::{DurableMetrics, RoomMetrics, RoomObserver};
@@ -58,6 +59,10 @@ pub(crate) struct RoomStart {
     pub checkpoint_interval: Option<Duration>,
     /// Stored state of a room that is rebuilt.
     pub restore: Option<RestoreData>,
+    /// Ticks per second, instead of those of the type.
+    pub tick_hz: Option<u32>,
+    /// Members over the services socket; none so far.
+    pub members: Arc<MatchMembers>,
     /// Receives refused commands.
     pub audit: Arc<Audit>,
 }
@@ -69,6 +74,8 @@ pub(crate) struct StartedRoom {
     pub handle: Option<RoomHandle>,
     /// Places of each network.
     pub places: Arc<RoomPlaces>,
+    /// Members over the services socket.
+    pub members: Arc<MatchMembers>,
 }
 
 /// Builds rooms of one game, with the type of the game erased.
@@ -224,20 +231,36 @@ impl RoomDefinition {
 
     fn start(&self, room_type: &RoomType, scheduler: &Scheduler, start: RoomStart) -> Result<StartedRoom, BuildError> {
         let places = Arc::new(RoomPlaces::new(self.network_players_max()));
+        let members = Arc::clone(&start.members);
         match self {
             RoomDefinition::Game { settings, factory } => {
                 let observer = RoomObserver::new(&room_type.metrics, Arc::clone(&start.audit));
+                let settings = &with_tick_hz(settings, start.tick_hz);
                 let start = GameStart { start, observer };
                 let room = factory.start(settings, &room_type.name, scheduler, start)?;
                 let handle = Some(room.handle().clone());
-                Ok(StartedRoom { room: Box::new(room), handle, places })
+                Ok(StartedRoom { room: Box::new(room), handle, places, members })
             }
             RoomDefinition::Relay(settings) => {
                 let room = Box::new(RelayRoom::new(Relay::new(settings.clone()), start.label));
-                Ok(StartedRoom { room, handle: None, places })
+                Ok(StartedRoom { room, handle: None, places, members })
             }
         }
     }
+}
+
+/// Returns the settings with another tick rate. Snapshots are as frequent as before, as far as the rate allows; times in
+/// ticks keep their length.
+fn with_tick_hz(settings: &RoomSettings, tick_hz: Option<u32>) -> RoomSettings {
+    let mut changed = settings.clone();
+    let Some(tick_hz) = tick_hz.filter(|tick_hz| *tick_hz != settings.tick_hz) else { return changed };
+    let is_divisor = |snapshot_hz: &u32| tick_hz.is_multiple_of(*snapshot_hz);
+    let scaled = |ticks: u32| (u64::from(ticks) * u64::from(tick_hz)).div_ceil(u64::from(settings.tick_hz)) as u32;
+    changed.snapshot_hz = (1..=settings.snapshot_hz.min(tick_hz)).rev().find(is_divisor).unwrap_or(1);
+    changed.resume_ticks = scaled(settings.resume_ticks);
+    changed.rewind_ticks = u16::try_from(scaled(settings.rewind_ticks.into())).unwrap_or(u16::MAX);
+    changed.tick_hz = tick_hz;
+    changed
 }
 
 impl RoomType {
@@ -289,6 +312,22 @@ impl RoomType {
     #[must_use]
     pub fn tick_hz(&self) -> u32 {
         self.definition.game_settings().map_or(0, |settings| settings.tick_hz)
+    }
+
+    /// Rejects a tick rate that a room of this type cannot have.
+    pub(crate) fn check_tick_hz(&self, tick_hz: u32) -> Result<(), Rejection> {
+        let Some(settings) = self.definition.game_settings() else {
+            return Err(Rejection::new(ErrorCode::BadValue, "a relay has no ticks; leave the tick rate out"));
+        };
+        if settings.durable {
+            let sentence = "a durable room keeps the tick rate of its type; leave the tick rate out";
+            return Err(Rejection::new(ErrorCode::BadValue, sentence));
+        }
+        let checked = with_tick_hz(settings, Some(tick_hz.max(1))).validate();
+        match checked {
+            Ok(()) if tick_hz > 0 => Ok(()),
+            _ => Err(Rejection::new(ErrorCode::BadValue, "the tick rate of a room must be from 1 to 128")),
+        }
     }
 
     /// Snapshots per second; 0 for a relay.

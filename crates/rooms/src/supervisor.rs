@@ -1,5 +1,6 @@
 //! Supervisor of a room: carries the output of the room to the services and the store.
 
+use crate::members::MatchMembers;
 use crate::places::RoomPlaces;
 use crate::requests::RoomRequests;
 use crate::writer::RoomWriter;
@@ -17,6 +18,7 @@ pub(crate) struct RoomSupervisor {
     pub handle: RoomHandle,
     pub requests: Arc<RoomRequests>,
     pub places: Arc<RoomPlaces>,
+    pub members: Arc<MatchMembers>,
 }
 
 impl RoomSupervisor {
@@ -37,6 +39,7 @@ impl RoomSupervisor {
             while let Some((player, reason)) = self.handle.next_departure() {
                 self.requests.services().rooms.note_leave(&self.room.0, player.0, reason.name());
                 self.places.leave(player.0);
+                self.members.forget(player);
                 self.requests.presence.left(&self.room, player, reason);
                 if let Some(queue) = &queue {
                     queue.push_departure(player.0);

@@ -150,7 +150,8 @@ pub(crate) fn client_api(
     proxies: &Arc<TrustedProxies>,
     registry: &Registry,
 ) -> ClientApi {
-    let keys = ApiKeys { server: config.api.server_key.clone() };
+    let http_key = config.api.http_key.as_ref().map(|key| key.expose());
+    let keys = ApiKeys::new(config.api.server_key.as_str(), http_key);
     ClientApi::new(Arc::clone(services), keys, RequestRates::new(config.rates()), Arc::clone(proxies), registry)
 }
 

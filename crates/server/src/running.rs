@@ -7,7 +7,7 @@ use crate::config::{Config, Http};
 use crate::data;
 use crate::keys::{KeyError, KeyRing};
 use crate::node;
-use crate::server::Server;
+use crate::server::{Server, relayed_matches};
 use crate::tokens::Tokens;
 use aether_api::listener::{self, Http2Settings, ListenerSettings, TcpSettings};
 use aether_api::socket::SocketSettings;
@@ -53,6 +53,8 @@ const ROOMS_PER_ADDRESS_MAX: u32 = 16;
 /// Default of `rooms.stored_per_account_max` on a public server: far more than a player uses, and a small part of a
 /// disk.
 const STORED_PER_ACCOUNT_MAX: u32 = 32;
+/// Time between two updates of the list of rooms for those who watch it.
+const ROOM_LIST_INTERVAL: Duration = Duration::from_millis(250);
 /// Time between two checks of a certificate.
 const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// A generated certificate is replaced this long before it expires, so that a client that just fetched its hash can still
@@ -327,8 +329,17 @@ impl RunningServer {
         }));
     }
 
-    /// Starts the task that runs once a second and the thread that removes ended rooms.
+    /// Starts the task that runs once a second, the one that publishes the list of rooms, and the thread that removes ended
+    /// rooms.
     fn start_maintenance(&mut self, lobby: Arc<RoomLobby>) {
+        let rooms = Arc::clone(&self.rooms);
+        self.tasks.push(tokio::spawn(async move {
+            let mut interval = tokio::time::interval(ROOM_LIST_INTERVAL);
+            loop {
+                interval.tick().await;
+                rooms.publish_room_list();
+            }
+        }));
         let (rooms, backend) = (Arc::clone(&self.rooms), Arc::clone(&self.backend));
         self.tasks.push(tokio::spawn(async move {
             let mut second = tokio::time::interval(Duration::from_secs(1));
@@ -627,6 +638,7 @@ fn host_settings(
         },
         durable: durable_settings(config),
         encode_pool: encode_pool(config, registry)?,
+        relayed: relayed_matches(config, registry)?,
     })
 }
 

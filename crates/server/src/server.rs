@@ -249,7 +249,9 @@ impl Server {
     /// Returns the room types with the settings that their games declare. A relay has the default settings.
     pub(crate) fn declared_room_types(&self) -> Vec<(&str, RoomSettings)> {
         let settings = |definition: &RoomDefinition| definition.game_settings().cloned().unwrap_or_default();
-        self.room_types.iter().map(|(name, definition)| (name.as_str(), settings(definition))).collect()
+        let relayed = (RELAYED_MATCHES, RoomSettings::default());
+        let declared = self.room_types.iter().map(|(name, definition)| (name.as_str(), settings(definition)));
+        declared.chain([relayed]).collect()
     }
 
     /// Returns the definition of a room type.
@@ -274,6 +276,15 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// Name of the type of relayed matches, which clients of the services socket create.
+pub(crate) const RELAYED_MATCHES: &str = "match";
+
+/// Returns the type of relayed matches, with the settings of the configuration.
+pub(crate) fn relayed_matches(config: &Config, registry: &Registry) -> Result<Arc<RoomType>, StartError> {
+    let definition = configure(config, RELAYED_MATCHES, RoomDefinition::Relay(RelaySettings::default()))?;
+    Ok(Arc::new(RoomType::new(RELAYED_MATCHES, definition, registry)))
 }
 
 /// Applies the configuration to a room type.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 pub enum Caller {
     /// Server code, which may do everything.
     Server,
-    /// Client that is not signed in.
+    /// Client that is not signed in, such as a holder of the HTTP key who calls a function.
     Anonymous,
     /// Signed-in user, with a user's rights.
     User(Arc<UserIdentity>),

@@ -1,14 +1,23 @@
 //! Matches: the rooms that clients play in, as the services use them.
 
 mod functions;
+mod member;
+pub(crate) mod serve;
+mod watch;
 
 pub use functions::register_functions;
+pub use member::{JoinMatch, JoinedMatch, MatchSelector, MatchVisitor, SentData, authoritative_stream, relayed_stream};
+
+pub use watch::{MatchListChanges, list_stream};
 
 use crate::error::{GrpcCode, ServiceError};
+use aether_query::Query;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use uuid::Uuid;
 
 /// Maximum number of matches in one list.
 pub const MATCHES_LISTED_MAX: usize = 100;
@@ -23,7 +32,8 @@ pub trait Matches: Send + Sync {
 
     /// Creates a match of a type with a label.
     fn create<'a>(&'a self, match_type: &'a str, label: &'a str) -> MatchesFuture<'a, MatchInfo> {
-        let new = NewMatch { match_type: match_type.to_owned(), label: label.to_owned(), private: false };
+        let (match_type, label) = (match_type.to_owned(), label.to_owned());
+        let new = NewMatch { match_type, label, ..NewMatch::default() };
         Box::pin(async move { self.create_with(&new).await })
     }
 
@@ -38,6 +48,18 @@ pub trait Matches: Send + Sync {
 
     /// Ends a match; its players get the reason.
     fn end<'a>(&'a self, id: &'a str) -> MatchesFuture<'a, ()>;
+
+    /// Joins a match over the services socket. A session that is a member already gets the state of the match again.
+    fn join(&self, join: JoinMatch) -> MatchesFuture<'_, JoinedMatch>;
+
+    /// Leaves a match. The player cannot resume.
+    fn leave(&self, id: &str, session: Uuid) -> Result<(), ServiceError>;
+
+    /// Sends data of a member to the game of a match, or to the other members of a relayed one.
+    fn send(&self, id: &str, session: Uuid, sent: &SentData<'_>) -> Result<(), ServiceError>;
+
+    /// Removes all players of a user from a match. They cannot resume, but join again. Returns their number.
+    fn kick(&self, id: &str, user: Uuid) -> Result<usize, ServiceError>;
 }
 
 /// Match type that the program or a module registers in the call table. The host of the matches downcasts it by [`Any`]
@@ -60,6 +82,9 @@ pub struct NewMatch {
     /// True for a private match: it is absent from the public list, and players join it by id or code.
     #[serde(default)]
     pub private: bool,
+    /// Ticks per second, instead of those of the room type.
+    #[serde(default)]
+    pub tick_hz: Option<u32>,
 }
 
 /// Description of a running match.
@@ -86,7 +111,7 @@ pub struct MatchInfo {
 }
 
 /// Filter of a list. All set conditions must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct MatchFilter {
     /// Room type.
@@ -100,6 +125,11 @@ pub struct MatchFilter {
     pub players_max: Option<u32>,
     /// True for private matches only, false for others only.
     pub private: Option<bool>,
+    /// True for matches that run a game, false for relayed ones.
+    pub authoritative: Option<bool>,
+    /// Query on the label, which is a JSON object: `+label.mode:duel`.
+    #[serde(deserialize_with = "read_query")]
+    pub query: Option<Arc<Query>>,
     /// Maximum number of matches in the list, up to [`MATCHES_LISTED_MAX`].
     pub limit: Option<usize>,
 }
@@ -113,7 +143,34 @@ impl MatchFilter {
             && self.players_min.is_none_or(|least| info.players >= least)
             && self.players_max.is_none_or(|most| info.players <= most)
             && self.private.is_none_or(|wanted| info.private == wanted)
+            && self.authoritative.is_none_or(|wanted| (info.tick_hz > 0) == wanted)
     }
+}
+
+/// Longest query of a list, in bytes.
+pub const QUERY_BYTES_MAX: usize = 2_048;
+
+/// Largest cost of the query of a list: plain clauses count one, patterns more.
+const QUERY_COST_MAX: usize = 96;
+
+/// Parses the query of a list. An empty one and `*` list everything.
+pub fn parse_query(text: &str) -> Result<Option<Arc<Query>>, ServiceError> {
+    if text.is_empty() || text == "*" {
+        return Ok(None);
+    }
+    if text.len() > QUERY_BYTES_MAX {
+        return Err(ServiceError::invalid(format!("The query must have at most {QUERY_BYTES_MAX} bytes.")));
+    }
+    let query = Query::parse(text).map_err(|error| ServiceError::invalid(format!("Invalid query: {error}.")))?;
+    if query.cost() > QUERY_COST_MAX {
+        return Err(ServiceError::invalid("The query has too many clauses or patterns. Use fewer."));
+    }
+    Ok(Some(Arc::new(query)))
+}
+
+fn read_query<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<Query>>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
+    parse_query(&text).map_err(serde::de::Error::custom)
 }
 
 /// Error for calls while no rooms are hosted.

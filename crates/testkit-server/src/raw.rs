@@ -25,6 +25,24 @@ pub fn masked(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// Sends the request of an upgrade, with further headers as whole lines. Returns the head of the answer in lower case, and
+/// the bytes after it.
+pub(crate) async fn send_upgrade(stream: &mut TcpStream, request: Vec<u8>, headers: &str) -> (String, Vec<u8>) {
+    let mut request = String::from_utf8(request).expect("requests are text");
+    request.insert_str(request.len() - 2, headers);
+    stream.write_all(request.as_bytes()).await.expect("the server reads");
+    let mut head = Vec::new();
+    let end = loop {
+        if let Some(end) = head.windows(4).position(|window| window == b"\r\n\r\n") {
+            break end + 4;
+        }
+        let read = timeout(DEADLINE, stream.read_buf(&mut head)).await.expect("the server answers");
+        assert!(read.expect("the server answers") > 0, "the server closed instead of answering");
+    };
+    let early = head.split_off(end);
+    (String::from_utf8_lossy(&head).to_ascii_lowercase(), early)
+}
+
 impl RawSocket {
     /// Opens a WebSocket with an encoding. `headers` are whole lines, each with its line break.
     ///
@@ -49,19 +67,7 @@ impl RawSocket {
     async fn upgrade(mut stream: TcpStream, server: &TestServer, encoding: Encoding, headers: &str) -> RawSocket {
         let request =
             client_request(&server.http.to_string(), "/rt", &client_key([7; 16]), Some(encoding.subprotocol()));
-        let mut request = String::from_utf8(request).expect("requests are text");
-        request.insert_str(request.len() - 2, headers);
-        stream.write_all(request.as_bytes()).await.expect("the server reads");
-        let mut head = Vec::new();
-        let end = loop {
-            if let Some(end) = head.windows(4).position(|window| window == b"\r\n\r\n") {
-                break end + 4;
-            }
-            let read = timeout(DEADLINE, stream.read_buf(&mut head)).await.expect("the server answers");
-            assert!(read.expect("the server answers") > 0, "the server closed instead of upgrading");
-        };
-        let early = head.split_off(end);
-        let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
+        let (head, early) = send_upgrade(&mut stream, request, headers).await;
         assert!(head.starts_with("http/1.1 101"), "{head}");
         let compressed = head.contains("permessage-deflate");
         let decoder = Decoder::new(Role::Client, JSON_SERVER_MESSAGE_BYTES_MAX).compressed(compressed);

@@ -1,5 +1,6 @@
 //! A client of the services socket that shows every message and the close frame.
 
+use crate::raw::send_upgrade;
 use crate::{DEADLINE, HttpAnswer, TestServer, masked};
 use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role};
 use aether_framing::websocket::handshake::{client_key, client_request};
@@ -71,24 +72,12 @@ impl ServicesSocket {
         headers: &str,
     ) -> Result<ServicesSocket, HttpAnswer> {
         let request = client_request(&server.to_string(), &format!("/ws{query}"), &client_key([7; 16]), None);
-        let mut request = String::from_utf8(request).expect("requests are text");
-        request.insert_str(request.len() - 2, headers);
-        stream.write_all(request.as_bytes()).await.expect("the server reads");
-        let mut head = Vec::new();
-        let end = loop {
-            if let Some(end) = head.windows(4).position(|window| window == b"\r\n\r\n") {
-                break end + 4;
-            }
-            let read = timeout(DEADLINE, stream.read_buf(&mut head)).await.expect("the server answers");
-            assert!(read.expect("the server answers") > 0, "the server closed instead of answering");
-        };
-        let mut early = head.split_off(end);
-        let text = String::from_utf8_lossy(&head).to_ascii_lowercase();
-        if !text.starts_with("http/1.1 101") {
+        let (head, mut early) = send_upgrade(&mut stream, request, headers).await;
+        if !head.starts_with("http/1.1 101") {
             let _ = timeout(std::time::Duration::from_millis(200), stream.read_buf(&mut early)).await;
-            let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+            let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
             let body = String::from_utf8_lossy(&early).into_owned();
-            return Err(HttpAnswer { status, head: text, body });
+            return Err(HttpAnswer { status, head, body });
         }
         let decoder = Decoder::new(Role::Client, JSON_SERVER_MESSAGE_BYTES_MAX);
         let mut socket = ServicesSocket { stream, decoder, inputs: VecDeque::new(), cid: 0 };

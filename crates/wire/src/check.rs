@@ -101,7 +101,7 @@ pub(crate) fn hello(hello: &Hello) -> Check {
     }
 }
 
-fn check_metadata(metadata: &JoinMetadata) -> Check {
+pub(crate) fn check_metadata(metadata: &JoinMetadata) -> Check {
     if metadata.len() > METADATA_ENTRIES_MAX {
         return Err(DecodeError::TooMany { field: "metadata", limit: METADATA_ENTRIES_MAX });
     }

@@ -61,6 +61,11 @@ impl JoinMetadata {
         self.entries.is_none()
     }
 
+    /// Rejects metadata beyond the limits of a hello: the number of entries, and the bytes of keys and texts.
+    pub fn check(&self) -> Result<(), crate::DecodeError> {
+        crate::check::check_metadata(self)
+    }
+
     /// Collects received entries, also repeated keys.
     pub(crate) fn from_received(mut entries: Vec<(String, String)>) -> JoinMetadata {
         entries.sort_by(|(one, _), (other, _)| one.cmp(other));

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { Client } from "@heroiclabs/nakama-js";
-import { serve as serveProgram } from "../../../testing/server.mjs";
+import { serveProgram } from "../../../testing/server.mjs";
 
 const DATABASE = process.env.AETHER_DATABASE_URL;
 
@@ -30,8 +30,16 @@ export function answered() {
 
 /** Starts a server before the tests of a file and removes it after them; with a database, if one is set. */
 export function serve(...settings) {
-  const database = DATABASE ? [`database.url=${DATABASE}`] : [];
-  return serveProgram(...database, ...settings);
+  return serveProgram("AETHER_PROGRAM", ...database(), ...settings);
+}
+
+/** Does so with a program that has functions. */
+export function serveFunctions(...settings) {
+  return serveProgram("AETHER_FUNCTIONS_PROGRAM", ...database(), ...settings);
+}
+
+function database() {
+  return DATABASE ? [`database.url=${DATABASE}`] : [];
 }
 
 /** Returns a client of the SDK. */

@@ -2,65 +2,14 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { WebSocketAdapterText } from "@heroiclabs/nakama-js";
-import { WebSocketAdapterPb } from "@heroiclabs/nakama-js-protobuf";
 import { fresh, serve, user } from "./server.mjs";
+import { FORMATS, connect, rejected } from "./sockets.mjs";
 
 const server = serve();
-
-/** Generous, because the machine may be busy. */
-const WAIT_MS_MAX = 30_000;
-
-const FORMATS = [
-  ["json", () => new WebSocketAdapterText()],
-  ["protobuf", () => new WebSocketAdapterPb()],
-];
-
-/** Messages that a socket receives, in order. */
-class Received {
-  #messages = [];
-  #waiting = [];
-
-  push(message) {
-    const waiting = this.#waiting.shift();
-    if (waiting === undefined) this.#messages.push(message);
-    else waiting(message);
-  }
-
-  next() {
-    if (this.#messages.length > 0) return Promise.resolve(this.#messages.shift());
-    return new Promise((resolve, reject) => {
-      const late = setInterval(() => reject(new Error("no message arrived in time")), WAIT_MS_MAX);
-      this.#waiting.push((message) => {
-        clearInterval(late);
-        resolve(message);
-      });
-    });
-  }
-}
-
-/** Connects a socket of a user. */
-async function connect(of, adapter, appearOnline = false) {
-  const socket = of.client.createSocket(false, false, adapter());
-  const [statuses, ends] = [new Received(), new Received()];
-  socket.onstatuspresence = (event) => statuses.push(event);
-  socket.ondisconnect = (event) => ends.push(event);
-  socket.onerror = () => {};
-  await socket.connect(of.session, appearOnline);
-  return { socket, statuses, ends };
-}
 
 /** Returns the users and statuses of presences. */
 function shown(presences) {
   return (presences ?? []).map(({ user_id, status }) => [user_id, status]);
-}
-
-/** Asserts that a request is rejected with a code of the protocol. */
-async function rejected(request, code, message) {
-  const error = await request.then(() => assert.fail("it was not rejected"), (thrown) => thrown);
-  assert.equal(error.code ?? 0, code, JSON.stringify(error));
-  if (message instanceof RegExp) assert.match(error.message, message);
-  else assert.equal(error.message, message);
 }
 
 for (const [format, adapter] of FORMATS) {
@@ -113,7 +62,7 @@ for (const [format, adapter] of FORMATS) {
     await rejected(socket.rpc("", "{}"), 3, "RPC ID missing");
     await rejected(socket.followUsers(["no id"]), 3, /^Invalid user identifier/);
     await rejected(socket.updateStatus("x".repeat(2049)), 3, /2048 bytes/);
-    await rejected(socket.createParty(true, 4), 0, /not built yet/);
+    await rejected(socket.joinChat("room", 1, true, false), 0, /^ChannelJoin is not built yet/);
     await socket.send({ ping: {} });
     socket.disconnect(false);
   });

@@ -96,6 +96,7 @@ const BENCHES: &[Bench] = &[
     bench("matchmaker", "aether-services", "matchmaker"),
     bench("store", "aether-store", "store"),
     network("relay"),
+    network("relay-ws"),
     network("crowd"),
     network("spatial-300"),
     network("connections"),

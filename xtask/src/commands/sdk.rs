@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::{Command, browser, postgres};
+use crate::builds::{self, Profile};
 use crate::failure::Outcome;
 use crate::npm::{self, npm};
 use crate::packages;
@@ -44,11 +45,16 @@ fn test(project: &Project, program: Option<PathBuf>) -> Outcome {
     packages::ensure(postgres::PACKAGES)?;
     install(project)?;
     let program = browser::program(project, program)?;
+    let functions = builds::programs(project, &[builds::FUNCTIONS], Profile::Dev)?.join(builds::FUNCTIONS);
     let folder = project.root.join(NAKAMA_JS);
-    let on_sqlite = run(npm(&folder).args(["test"]).env("AETHER_PROGRAM", &program));
+    let tests = || {
+        let mut tests = npm(&folder);
+        tests.args(["test"]).env("AETHER_PROGRAM", &program).env("AETHER_FUNCTIONS_PROGRAM", &functions);
+        tests
+    };
+    let on_sqlite = run(&mut tests());
     let database = postgres::temporary()?;
-    let on_postgres =
-        run(npm(&folder).args(["test"]).env("AETHER_PROGRAM", &program).env("AETHER_DATABASE_URL", database.url()));
+    let on_postgres = run(tests().env("AETHER_DATABASE_URL", database.url()));
     on_sqlite.and(on_postgres)
 }
 

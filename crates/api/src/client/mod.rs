@@ -8,6 +8,7 @@ mod account;
 mod event;
 mod layer;
 mod leaderboard;
+mod matches;
 mod profile;
 mod purchase;
 mod rpc;
@@ -17,7 +18,7 @@ mod unbuilt;
 
 pub use crate::routing::{RateSettings, RequestRates, default_rate};
 pub use access::ApiKeys;
-pub(crate) use access::bearer_token;
+pub(crate) use access::{bearer_token, digest};
 pub use aether_services::calls::RatePreset;
 
 use crate::answers::AnswerBudget;
@@ -77,8 +78,8 @@ impl ClientApi {
 }
 
 impl Interface for ClientApi {
-    fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError> {
-        access::admit(&self.0.keys, &self.0.services.sessions, access, headers)
+    fn admit(&self, access: Access, uri: &Uri, headers: &HeaderMap) -> Result<Caller, ServiceError> {
+        access::admit(&self.0.keys, &self.0.services.sessions, access, (uri, headers))
     }
 
     fn write_error(answer: ErrorAnswer) -> Response {
@@ -157,6 +158,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(account::routes)
         .with(event::routes)
         .with(leaderboard::routes)
+        .with(matches::routes)
         .with(profile::routes)
         .with(purchase::routes)
         .with(rpc::routes)

@@ -4,11 +4,15 @@
 //! is `{"payload": text}`. With `?unwrap` in the query, body and answer are the bare payload, of the same content type.
 //! `GET` has an empty payload. The function gets the query in [`CallContext::query`].
 //!
+//! Callers are signed in, or send the HTTP key (`?http_key=`, or as the user name of the scheme Basic). Then the function
+//! is called without a user.
+//!
 //! An error has one more field than on other routes: `{"code": number, "error": text, "message": text}`.
 //!
 //! [`CallContext::query`]: aether_services::CallContext::query
 
 use super::ClientApi;
+use super::access::HTTP_KEY;
 use crate::routing::{ErrorAnswer, Form, Received, Routes, WrittenForm, json, with_headers};
 use aether_messages::api::Rpc;
 use aether_messages::operation::RpcFunc;
@@ -24,8 +28,6 @@ use std::sync::Arc;
 const PATH: &str = "/v2/rpc/{id}";
 /// Query parameter for payloads that are not wrapped in JSON.
 const UNWRAP: &str = "unwrap";
-/// Query parameter of a secret, which is removed before the call.
-const HTTP_KEY: &str = "http_key";
 /// Content type of an unwrapped answer if the request had none.
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
@@ -62,6 +64,7 @@ fn read(
 ) -> Result<(Rpc, Wrapping), ServiceError> {
     let id = received.path_value("id").unwrap_or_default().to_owned();
     let mut query = received.query()?;
+    // A function does not need the secret, and might repeat it.
     query.remove(HTTP_KEY);
     let content_type = || received.parts.headers.get(header::CONTENT_TYPE).cloned().unwrap_or(TEXT);
     let wrapping = query.contains_key(UNWRAP).then(content_type);

@@ -8,7 +8,7 @@ use axum::routing::{MethodFilter, on};
 use http::Method;
 
 /// Method, path, operation and feature of each call. docs/reference/compatibility.md lists the same.
-const UNBUILT: [(Method, &str, &str, &str); 33] = [
+const UNBUILT: [(Method, &str, &str, &str); 32] = [
     (Method::GET, "/v2/channel/{channel_id}", "ListChannelMessages", "chat"),
     (Method::DELETE, "/v2/friend", "DeleteFriends", "friends"),
     (Method::GET, "/v2/friend", "ListFriends", "friends"),
@@ -29,7 +29,6 @@ const UNBUILT: [(Method, &str, &str, &str); 33] = [
     (Method::POST, "/v2/group/{group_id}/leave", "LeaveGroup", "groups"),
     (Method::POST, "/v2/group/{group_id}/promote", "PromoteGroupUsers", "groups"),
     (Method::GET, "/v2/group/{group_id}/user", "ListGroupUsers", "groups"),
-    (Method::GET, "/v2/match", "ListMatches", "a list of matches"),
     (Method::GET, "/v2/matchmaker/stats", "GetMatchmakerStats", "a matchmaker"),
     (Method::DELETE, "/v2/notification", "DeleteNotifications", "notifications"),
     (Method::GET, "/v2/notification", "ListNotifications", "notifications"),

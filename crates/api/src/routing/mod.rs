@@ -28,14 +28,14 @@ use aether_services::calls::Access;
 use aether_services::{Caller, ServiceError, Services};
 use axum::extract::Request;
 use axum::response::Response;
-use http::HeaderMap;
+use http::{HeaderMap, Uri};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 /// An interface whose routes are declared with [`Routes`].
 pub(crate) trait Interface: Clone + Send + Sync + 'static {
     /// Returns the caller of a request, if it has this access.
-    fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError>;
+    fn admit(&self, access: Access, uri: &Uri, headers: &HeaderMap) -> Result<Caller, ServiceError>;
 
     /// Writes an error in the form of the interface.
     fn write_error(answer: ErrorAnswer) -> Response;

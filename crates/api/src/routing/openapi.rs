@@ -45,7 +45,7 @@ pub(crate) fn document(table: &[Route], description: &Description) -> Value {
         let method = route.method.as_str().to_ascii_lowercase();
         paths.entry(route.path).or_default().insert(method, writer.operation(route));
     }
-    let accesses: BTreeSet<&str> = table.iter().filter_map(|route| scheme(route.access)).collect();
+    let accesses: BTreeSet<&str> = table.iter().flat_map(|route| schemes(route.access)).copied().collect();
     let schemes: Map<String, Value> = accesses.into_iter().map(|name| (name.to_owned(), scheme_of(name))).collect();
     json!({
         "openapi": "3.1.0",
@@ -72,14 +72,15 @@ fn error_response(schema: &Value) -> Value {
     })
 }
 
-/// Returns the name of the security scheme of an access.
-fn scheme(access: Access) -> Option<&'static str> {
+/// Returns the names of the security schemes of an access. A caller needs one of them.
+fn schemes(access: Access) -> &'static [&'static str] {
     match access {
-        Access::Everyone => None,
-        Access::ServerKey => Some("serverKey"),
-        Access::Session => Some("session"),
-        Access::Operator => Some("operatorKey"),
-        Access::Inspect | Access::Manage => Some("operator"),
+        Access::Everyone => &[],
+        Access::ServerKey => &["serverKey"],
+        Access::Session => &["session"],
+        Access::SessionOrHttpKey => &["session", "httpKey", "httpKeyHeader"],
+        Access::Operator => &["operatorKey"],
+        Access::Inspect | Access::Manage => &["operator"],
     }
 }
 
@@ -89,6 +90,17 @@ fn scheme_of(name: &str) -> Value {
             "type": "http",
             "scheme": "basic",
             "description": "Server key as the user name, with an empty password.",
+        }),
+        "httpKey" => json!({
+            "type": "apiKey",
+            "in": "query",
+            "name": "http_key",
+            "description": "HTTP key (api.http_key), for callers without an account. It counts before all others.",
+        }),
+        "httpKeyHeader" => json!({
+            "type": "http",
+            "scheme": "basic",
+            "description": "HTTP key (api.http_key) as the user name, with an empty password.",
         }),
         "session" => json!({
             "type": "http",
@@ -154,7 +166,7 @@ impl Writer {
 
 fn operation(id: String, (path, access): (&str, Access), form: WrittenForm) -> Value {
     let WrittenForm { parameters, body, content_type, answer, error_schema } = form;
-    let security = scheme(access).map_or_else(|| json!([]), |scheme| json!([{ scheme: [] }]));
+    let security: Vec<Value> = schemes(access).iter().map(|scheme| json!({ *scheme: [] })).collect();
     let shared = || json!({ "$ref": "#/components/responses/Refused" });
     let error = error_schema.map_or_else(shared, |schema| error_response(&schema));
     let noun = path.split('/').nth(2).unwrap_or("health");

@@ -338,7 +338,7 @@ async fn check_access<I: Interface>(
     request: Request,
     next: Next,
 ) -> Response {
-    match interface.admit(access, request.headers()) {
+    match interface.admit(access, request.uri(), request.headers()) {
         Ok(_) => next.run(request).await,
         Err(error) => I::write_error(error.into()),
     }
@@ -382,7 +382,7 @@ fn authorize<I: Calls>(
     request: &Request,
 ) -> Result<Arc<CallContext>, ServiceError> {
     let address = interface.address(request);
-    let caller = interface.admit(operation.access, request.headers())?;
+    let caller = interface.admit(operation.access, request.uri(), request.headers())?;
     interface.rates().take(&caller, address, (operation.name, operation.preset))?;
     Ok(Arc::new(CallContext::from_address(caller, address)))
 }
@@ -443,7 +443,7 @@ mod tests {
     use aether_services::session::{self, keys::KeyRing, tokens::Tokens};
     use aether_services::{Caller, GrpcCode, Services, ServicesExtensions, ServicesParts, ServicesSettings};
     use axum::response::IntoResponse;
-    use http::{HeaderMap, header};
+    use http::{HeaderMap, Uri, header};
     use serde_json::json;
     use tower::ServiceExt;
 
@@ -452,7 +452,7 @@ mod tests {
     struct Operator(Arc<(Arc<Services>, RequestRates, Registry, AnswerBudget, SlowBodies)>);
 
     impl Interface for Operator {
-        fn admit(&self, access: Access, headers: &HeaderMap) -> Result<Caller, ServiceError> {
+        fn admit(&self, access: Access, _: &Uri, headers: &HeaderMap) -> Result<Caller, ServiceError> {
             assert_eq!(access, Access::Operator, "it does not depend on the operation");
             let shown = headers.get(header::AUTHORIZATION).is_some_and(|key| key == "Bearer key");
             if shown { Ok(Caller::Server) } else { Err(ServiceError::new(GrpcCode::Unauthenticated, "Send the key.")) }

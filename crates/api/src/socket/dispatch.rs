@@ -1,5 +1,6 @@
 //! From a message of a client to its operation in the call table.
 
+mod matches;
 mod rpc;
 mod status;
 mod unbuilt;
@@ -8,6 +9,7 @@ use super::SocketServer;
 use super::error::SocketError;
 use super::requests::AnswerFuture;
 use crate::routing::Calls as _;
+use aether_messages::Empty;
 use aether_messages::realtime::envelope::Message;
 use aether_messages::socket::{Ping, SocketAnswer, name_of};
 use aether_net::MessageClass;
@@ -61,6 +63,10 @@ pub(super) fn dispatch(origin: &Origin<'_>, message: Message) -> Dispatched {
         };
     };
     match message {
+        Message::MatchCreate(request) => matches::create(origin, request),
+        Message::MatchDataSend(request) => matches::send(origin, request),
+        Message::MatchJoin(request) => matches::join(origin, request),
+        Message::MatchLeave(request) => matches::leave(origin, request),
         Message::Ping(request) => origin.ordered::<Ping>(request),
         Message::Rpc(request) => rpc::call(origin, request),
         Message::StatusFollow(request) => status::follow(origin, request),
@@ -77,6 +83,16 @@ impl Origin<'_> {
         O::Answer: SocketAnswer,
     {
         Dispatched::Ordered(self.call::<O>(request, <O::Answer as SocketAnswer>::into_message))
+    }
+
+    /// Calls an operation that a client may send in every tick, with its hooks and without a time limit: it does not wait.
+    /// The rate of the connection limits it, and not those of the account.
+    fn frequent<O: Serve<Answer = Empty>>(&self, request: O::Request) -> Dispatched {
+        let (services, context) = (Arc::clone(self.server.services()), Arc::clone(self.context));
+        Dispatched::Ordered(Box::pin(async move {
+            let called = services.call::<O>(&context, request).await;
+            called.map(|_| None).map_err(|error| SocketError::of(O::NAME, error))
+        }))
     }
 
     /// Calls an operation with its hooks, under the rate limits of the account.

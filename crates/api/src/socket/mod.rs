@@ -2,7 +2,7 @@
 //!
 //! `upgrade` admits the client, `protocol` implements its connection on the driver of `aether-net`, and `requests` holds
 //! the requests in flight. `dispatch` calls the operation of each message in the call table of the services; the
-//! nouns are `rpc`, `status` and `unbuilt`. Everything that the server sends unasked comes from the router of the
+//! nouns are `matches`, `rpc`, `status` and `unbuilt`. Everything that the server sends unasked comes from the router of the
 //! services ([`aether_services::router`]).
 
 mod dispatch;
@@ -17,7 +17,9 @@ use crate::client::ClientApi;
 use crate::routing::Calls as _;
 use aether_limits::RateLimit;
 use aether_messages::Operation;
-use aether_messages::socket::{Ping, StatusFollow, StatusUnfollow, StatusUpdate};
+use aether_messages::socket::{
+    MatchCreate, MatchDataSend, MatchJoin, MatchLeave, Ping, StatusFollow, StatusUnfollow, StatusUpdate,
+};
 use aether_net::Gateway;
 use aether_services::Services;
 use aether_services::calls::{RatePreset, Serve};
@@ -40,11 +42,20 @@ pub struct SocketSettings {
 }
 
 /// Returns the names and rate presets of the operations that only the socket has.
-pub(crate) fn operations() -> [(&'static str, RatePreset); 4] {
+pub(crate) fn operations() -> [(&'static str, RatePreset); 8] {
     fn named<O: Serve>() -> (&'static str, RatePreset) {
         (<O as Operation>::NAME, O::PRESET)
     }
-    [named::<Ping>(), named::<StatusFollow>(), named::<StatusUnfollow>(), named::<StatusUpdate>()]
+    [
+        named::<MatchCreate>(),
+        named::<MatchDataSend>(),
+        named::<MatchJoin>(),
+        named::<MatchLeave>(),
+        named::<Ping>(),
+        named::<StatusFollow>(),
+        named::<StatusUnfollow>(),
+        named::<StatusUpdate>(),
+    ]
 }
 
 /// The server behind the sockets.

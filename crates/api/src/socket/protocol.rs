@@ -13,7 +13,7 @@ use aether_messages::socket::{FrameError, SocketFormat, decode_json, decode_prot
 use aether_net::lobby::SessionValidity;
 use aether_net::{ConnectionEnd, MessageClass, MessageRates, OutgoingMessages, Protocol, RateMeter, Transport};
 use aether_services::clock::new_id;
-use aether_services::router::{OpenSocket, Outgoing, SocketSession};
+use aether_services::router::{MatchBatch, OpenSocket, OutboxItem, Outgoing, SocketSession};
 use aether_services::{CallContext, Caller, ServiceError, UserIdentity, status};
 use aether_wire::{CloseReason, Closing, DeliveryPath, SessionId};
 use std::any::Any;
@@ -158,7 +158,11 @@ impl SocketProtocol {
                     message
                 }
                 None => match self.open.outbox.take() {
-                    Some(message) => message,
+                    Some(OutboxItem::Message(message)) => message,
+                    Some(OutboxItem::Batch { batch, member }) => {
+                        self.write_batch(&batch, member, out);
+                        continue;
+                    }
                     None => return true,
                 },
             };
@@ -169,6 +173,23 @@ impl SocketProtocol {
             }
         }
         false
+    }
+
+    /// Writes the match data for a member. Connections with the same framing share the bytes.
+    fn write_batch<T: Transport>(&self, batch: &MatchBatch, member: u32, out: &mut OutgoingMessages<'_, T>) {
+        for run in batch.runs(member) {
+            match (self.format, out.shared_framing()) {
+                (SocketFormat::Protobuf, Some(framing)) => {
+                    let frames = batch.framed(framing, &run);
+                    out.queue_framed(frames, frames.len());
+                }
+                (format, _) => {
+                    for message in batch.messages(format, run) {
+                        out.queue(DeliveryPath::Reliable, message);
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -124,7 +124,7 @@ impl World {
             services.accounts = services.accounts.with_provider(TrustingProvider(name));
         }
         let services = Arc::new(services);
-        let keys = ApiKeys { server: "defaultkey".to_owned() };
+        let keys = ApiKeys::new("defaultkey", None);
         let rates = RequestRates::new(RateSettings::default());
         let desk = ClientApi::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()), &registry);
         World { router: router(desk), services, clock: manual, tokens, folder }

@@ -26,6 +26,8 @@ use uuid::Uuid;
 
 /// Time of the tests: 14 November 2023, 22:13:20.
 pub const NOW: i64 = 1_700_000_000_000;
+/// HTTP key of a world.
+pub const HTTP_KEY: &str = "a key of other servers";
 
 /// Router and services under test.
 pub struct World {
@@ -39,12 +41,13 @@ pub struct ApiParts {
     pub rates: RequestRates,
     pub registry: Registry,
     pub is_online: fn(Uuid) -> bool,
+    pub http_key: Option<&'static str>,
 }
 
 impl Default for ApiParts {
     fn default() -> ApiParts {
         let rates = RequestRates::new(RateSettings::default());
-        ApiParts { rates, registry: Registry::new(), is_online: |_| false }
+        ApiParts { rates, registry: Registry::new(), is_online: |_| false, http_key: Some(HTTP_KEY) }
     }
 }
 
@@ -55,6 +58,13 @@ pub struct Player {
     token: String,
 }
 
+impl Player {
+    /// Access token.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+}
+
 impl World {
     /// Creates a world. `prepare` changes the services before they are used.
     pub async fn new(prepare: impl FnOnce(&mut Services)) -> World {
@@ -63,7 +73,7 @@ impl World {
 
     /// Creates a world with other parts of the client API.
     pub async fn with_parts(prepare: impl FnOnce(&mut Services), api_parts: ApiParts) -> World {
-        let ApiParts { rates, registry, is_online } = api_parts;
+        let ApiParts { rates, registry, is_online, http_key } = api_parts;
         let store =
             Store::open(&StoreSettings::new(Database::Memory), &registry).await.expect("an in-memory database opens");
         let folder = std::env::temp_dir().join(format!("aether-api-{}", Uuid::new_v4()));
@@ -89,7 +99,7 @@ impl World {
         let mut services = services.expect("the services open");
         prepare(&mut services);
         let services = Arc::new(services);
-        let keys = ApiKeys { server: "defaultkey".to_owned() };
+        let keys = ApiKeys::new("defaultkey", http_key);
         let api = ClientApi::new(Arc::clone(&services), keys, rates, Arc::new(TrustedProxies::default()), &registry);
         World { router: router(api.with_presence(is_online)), services, folder }
     }

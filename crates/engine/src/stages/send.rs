@@ -133,7 +133,8 @@ impl SendStage<'_> {
         sending.updates = 0;
         let mut is_served = 0;
         for player in players.iter_mut() {
-            let open = player.connection.as_ref().filter(|connection| !connection.is_closed());
+            let open = player.connection.as_ref();
+            let open = open.filter(|connection| connection.takes_state() && !connection.is_closed());
             player.is_served = open.is_some_and(|connection| connection.is_ready_for_state());
             if !player.is_served && open.is_some() {
                 player.view.defer(changed);

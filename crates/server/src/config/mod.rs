@@ -301,6 +301,10 @@ section! {
         /// Key that clients send before they sign in. It is in every copy of the game, so it is not a secret. It only
         /// distinguishes games that share an address.
         server_key: String = "defaultkey".to_owned();
+        /// Secret with which other servers call functions (`/v2/rpc/{id}`) without an account, as `?http_key=` or as the user
+        /// name of the scheme Basic; at least 16 characters. Such calls count against the limits of their network. Default:
+        /// none, and all such calls are refused.
+        http_key: Option<Secret> = None;
         /// Rate limit of one account's requests; 0 means no limit. Default: 100 on a public server, no limit on loopback.
         requests_per_second: Option<u32> = None;
         /// Burst of `requests_per_second`: requests that may arrive at once after a pause.

@@ -65,6 +65,9 @@ section! {
         /// Maximum number of players of one network (an IPv4 address, or an IPv6 network of 64 bits) in one room; 0 means no
         /// limit. Players behind one router share a network.
         network_players_max: Option<usize> = None, within 0..=100_000;
+        /// Sends the state of the room to members over the services socket too, as match data with op code -1. Without it they
+        /// get events and match data.
+        socket_state: Option<bool> = None;
         /// Maximum bytes per second that a relay room sends for one member: the size of its messages times their receivers.
         /// Further messages are rejected. A higher value costs CPU and bandwidth.
         fan_out_bytes_per_second: Option<u32> = None, within 1_000..=1_000_000_000;
@@ -168,6 +171,7 @@ impl RoomOverrides {
         if let Some(encodings) = &self.encodings {
             settings.encodings.clone_from(encodings);
         }
+        settings.socket_state = self.socket_state.unwrap_or(settings.socket_state);
         settings.network_players_max = self.network_players_max.unwrap_or(settings.network_players_max);
         if let Some(seconds) = self.resume_seconds {
             settings.resume_ticks = seconds.saturating_mul(settings.tick_hz);

@@ -1,7 +1,7 @@
 //! Cross-field validation.
 
 use super::rooms::RoomOverrides;
-use super::{Config, ConfigProblem, SettingSource};
+use super::{Config, ConfigProblem, Secret, SettingSource};
 use crate::tokens::Role;
 use std::path::PathBuf;
 
@@ -97,22 +97,27 @@ impl Config {
 
     fn validate_admin(&self, problems: &mut Vec<ConfigProblem>) {
         let is_loopback = self.http.admin_address.ip().to_canonical().is_loopback();
-        match &self.http.admin_key {
-            None if !is_loopback => problems.push(self.problem(
+        if self.http.admin_key.is_none() && !is_loopback {
+            problems.push(self.problem(
                 "http.admin_address",
                 "http.admin_address is not loopback and http.admin_key is not set: set http.admin_key (or \
                  AETHER_HTTP_ADMIN_KEY_FILE), or use a loopback address such as 127.0.0.1:7351.",
-            )),
-            Some(key) if KNOWN_SECRETS.contains(&key.expose()) => problems.push(self.problem(
-                "http.admin_key",
-                "http.admin_key is a well-known example value: set a random one, such as `openssl rand -hex 32` prints.",
-            )),
-            Some(key) if key.expose().chars().count() < SECRET_CHARACTERS_MIN => problems.push(self.problem(
-                "http.admin_key",
-                format!("http.admin_key is too short: use at least {SECRET_CHARACTERS_MIN} random characters."),
-            )),
-            _ => {}
+            ));
         }
+        self.validate_key(problems, "http.admin_key", self.http.admin_key.as_ref());
+        self.validate_key(problems, "api.http_key", self.api.http_key.as_ref());
+    }
+
+    fn validate_key(&self, problems: &mut Vec<ConfigProblem>, setting: &'static str, key: Option<&Secret>) {
+        let Some(key) = key.map(Secret::expose) else { return };
+        let why = if KNOWN_SECRETS.contains(&key) {
+            "is a well-known example value: set a random one, such as `openssl rand -hex 32` prints.".to_owned()
+        } else if key.chars().count() < SECRET_CHARACTERS_MIN {
+            format!("is too short: use at least {SECRET_CHARACTERS_MIN} random characters.")
+        } else {
+            return;
+        };
+        problems.push(self.problem(setting, format!("{setting} {why}")));
     }
 
     fn validate_webhook(&self, problems: &mut Vec<ConfigProblem>) {

@@ -1,7 +1,7 @@
 //! Functions that the program or a module adds to the server: for clients (RPC), or for rooms and server code.
 
 use super::limits::{FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, PAYLOAD_BYTES_MAX};
-use super::serve::{Call, Serve};
+use super::serve::{Access, Call, Serve};
 use crate::caller::{CallContext, Caller};
 use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::services::Services;
@@ -130,6 +130,8 @@ impl Function {
 }
 
 impl Serve for RpcFunc {
+    const ACCESS: Access = Access::SessionOrHttpKey;
+
     async fn serve(call: &Call<'_>, request: Rpc) -> Result<Rpc, ServiceError> {
         let Rpc { id, payload, .. } = request;
         if id.is_empty() {

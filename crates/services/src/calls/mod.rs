@@ -36,7 +36,7 @@ use crate::caller::CallContext;
 use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
-use crate::{account, admin, event, leaderboard, profile, purchase, router, session, status, storage};
+use crate::{account, admin, event, leaderboard, matches, profile, purchase, router, session, status, storage};
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
 use aether_messages::prost::Name as _;
@@ -124,6 +124,7 @@ impl Operations {
             .and(admin::serve_room::operations)
             .and(event::serve::operations)
             .and(leaderboard::serve::operations)
+            .and(matches::serve::operations)
             .and(profile::serve::operations)
             .and(purchase::serve::operations)
             .and(router::serve::operations)

@@ -48,6 +48,8 @@ pub enum Access {
     ServerKey,
     /// Signed-in users.
     Session,
+    /// Signed-in users, and holders of the HTTP key, who have no account.
+    SessionOrHttpKey,
     /// The operator, by the admin key or on this machine.
     Operator,
     /// Holders of the admin key, and accounts with the permission `inspect`.
@@ -64,6 +66,7 @@ impl Access {
             Access::Everyone => "everyone",
             Access::ServerKey => "server_key",
             Access::Session => "session",
+            Access::SessionOrHttpKey => "session_or_http_key",
             Access::Operator => "operator",
             Access::Inspect => "inspect",
             Access::Manage => "manage",
@@ -73,9 +76,9 @@ impl Access {
     /// Rejects a caller without this access.
     pub(super) fn check(self, caller: &Caller) -> Result<(), ServiceError> {
         match (self, caller) {
-            (_, Caller::Server) | (Access::Everyone | Access::ServerKey, _) | (Access::Session, Caller::User(_)) => {
-                Ok(())
-            }
+            (_, Caller::Server)
+            | (Access::Everyone | Access::ServerKey | Access::SessionOrHttpKey, _)
+            | (Access::Session, Caller::User(_)) => Ok(()),
             (Access::Session, Caller::Anonymous) => Err(TOKEN_REQUIRED),
             (Access::Inspect | Access::Manage, Caller::User(identity)) if self.is_permitted(identity.role) => Ok(()),
             (Access::Operator | Access::Inspect | Access::Manage, _) => Err(super::OPERATOR_ONLY),
@@ -86,7 +89,7 @@ impl Access {
     #[must_use]
     pub fn is_permitted(self, role: Role) -> bool {
         match self {
-            Access::Everyone | Access::ServerKey | Access::Session => true,
+            Access::Everyone | Access::ServerKey | Access::Session | Access::SessionOrHttpKey => true,
             Access::Inspect => role.permissions().inspect,
             Access::Manage => role.permissions().manage,
             Access::Operator => false,

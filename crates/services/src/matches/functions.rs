@@ -10,11 +10,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tracing::error;
+use uuid::Uuid;
 
 /// Answer of a function.
 type FunctionResult = Result<Option<Vec<u8>>, ServiceError>;
 
-/// Adds `match_create`, `match_find`, `match_list`, `match_signal` and `match_end`, except where the program has a
+/// Adds `match_create`, `match_find`, `match_list`, `match_signal`, `match_kick` and `match_end`, except where the program has a
 /// function of the same name. Only rooms and server code can call them.
 pub fn register_functions(functions: &mut Functions) {
     // Fails only if the name is taken.
@@ -22,7 +23,9 @@ pub fn register_functions(functions: &mut Functions) {
     let _ = functions.register_call("match_find", find);
     let _ = functions.register_call("match_list", list);
     let _ = functions.register_call("match_signal", signal);
+    let _ = functions.register_call("match_kick", kick);
     let _ = functions.register_call("match_end", end);
+    super::watch::register(functions);
 }
 
 #[derive(Deserialize)]
@@ -37,6 +40,19 @@ struct Signal {
     id: String,
     /// Bytes in base64.
     data: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kick {
+    id: String,
+    user: Uuid,
+}
+
+#[derive(Serialize)]
+struct Kicked {
+    /// Number of players.
+    players: usize,
 }
 
 #[derive(Serialize)]
@@ -76,6 +92,11 @@ async fn signal(services: Arc<Services>, payload: Vec<u8>) -> FunctionResult {
     let data = STANDARD.decode(data).map_err(|_| ServiceError::invalid("The data of a signal must be base64."))?;
     let reply = services.matches()?.signal(&id, data).await?;
     answer(&Reply { data: STANDARD.encode(reply) })
+}
+
+async fn kick(services: Arc<Services>, payload: Vec<u8>) -> FunctionResult {
+    let Kick { id, user } = read(&payload)?;
+    answer(&Kicked { players: services.matches()?.kick(&id, user)? })
 }
 
 async fn end(services: Arc<Services>, payload: Vec<u8>) -> FunctionResult {

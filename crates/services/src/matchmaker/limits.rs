@@ -41,6 +41,10 @@ pub const CANDIDATES_PER_PLAYER: usize = 4;
 /// Number of tickets in a range up to which the query is not used to find fewer: the check of so many is cheap.
 pub const PLANNED_ENOUGH: usize = 256;
 
+/// Tickets of one block of the index. A search reads a block at a time, so larger blocks take longer if many tickets suit,
+/// and smaller ones if few do.
+pub const BLOCK_TICKETS: usize = 8_192;
+
 /// Tickets read from the index that count as one comparison of [`Settings::work_max`](super::Settings::work_max).
 pub const KEYS_PER_WORK: u64 = 4;
 

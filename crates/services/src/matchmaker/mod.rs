@@ -56,6 +56,7 @@
 //! next one, before others.
 
 mod backfill;
+mod blocks;
 mod candidate;
 mod error;
 mod group;

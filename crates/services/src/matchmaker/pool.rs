@@ -1,8 +1,8 @@
 //! Waiting tickets, by age, id, session, user and party, and the index of those that can be found.
 
+use super::blocks::{TicketBlocks, TicketIndex};
 use super::error::MatchmakerError;
 use super::ticket::{Ticket, TicketKey};
-use aether_query::{DocumentIndex, Query};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ pub(super) struct Pool {
     by_created: BTreeSet<(i64, TicketKey)>,
     /// Tickets that no candidate holds, by age.
     waiting: BTreeSet<TicketKey>,
-    index: DocumentIndex<TicketKey>,
+    index: TicketBlocks,
     players: usize,
 }
 
@@ -71,9 +71,7 @@ impl Pool {
         self.by_created.insert((ticket.created_ms, key));
         self.players += ticket.count();
         self.waiting.insert(key);
-        self.index.insert(key, ticket.document);
-        // The document of the index shares names and texts with others, so that searches find them in the cache.
-        ticket.document = self.index.get(&key).cloned().unwrap_or_default();
+        ticket.document = self.index.insert(key, ticket.document);
         self.slots[slot as usize] = Some(Entry { age: key.age, ticket });
         Ok(key)
     }
@@ -105,7 +103,7 @@ impl Pool {
     /// Takes a ticket out of the searches, because a candidate holds it.
     pub fn hide(&mut self, key: TicketKey) {
         if self.waiting.remove(&key) {
-            self.index.remove(&key);
+            self.index.remove(key);
         }
     }
 
@@ -147,9 +145,9 @@ impl Pool {
         &self.waiting
     }
 
-    /// Keys of the waiting tickets that may match a query, unordered, or `None` if every ticket may.
-    pub fn candidates(&self, query: &Query) -> Option<Vec<TicketKey>> {
-        self.index.candidates(query)
+    /// Indexes of the waiting tickets younger than a key, the oldest first.
+    pub fn blocks(&self, after: Option<TicketKey>) -> impl Iterator<Item = &TicketIndex> {
+        self.index.after(after)
     }
 
     pub fn len(&self) -> usize {

@@ -1,5 +1,6 @@
 //! Runs: tickets that have to search do so, the oldest first.
 
+use super::blocks::TicketIndex;
 use super::candidate::{Candidate, CandidateId, CandidateTicket, HeldCandidate, Output};
 use super::group::{GroupSearch, Seeker};
 use super::limits::{
@@ -9,7 +10,7 @@ use super::stats::RunStats;
 use super::ticket::{Ticket, TicketKey};
 use super::{Matchmaker, Settings};
 use crate::matchmaker::pool::Pool;
-use std::ops::{Bound, ControlFlow};
+use aether_query::Query;
 
 /// Tickets that a search found, the preferred first.
 struct Gathered {
@@ -194,11 +195,9 @@ impl Matchmaker {
     /// Lets a running match search for tickets until its seats are taken.
     fn search_backfill(&mut self, match_id: &str, now_ms: i64) {
         let Some(backfill) = self.backfills.get(match_id) else { return };
-        let candidates = self.pool.candidates(&backfill.query);
-        let mut keys = candidates.unwrap_or_else(|| self.pool.waiting().iter().copied().collect());
-        keys.sort_unstable();
         let mut found: Vec<(f64, TicketKey)> = Vec::new();
-        for key in keys {
+        let blocks = self.pool.blocks(None);
+        for key in blocks.flat_map(|block| oldest_first(block, block.candidates(&backfill.query), None)) {
             let Some(ticket) = self.pool.get(key) else { continue };
             self.work_left = self.work_left.saturating_sub(ticket.check_cost() + backfill.check_cost());
             if backfill.suits(ticket, now_ms.saturating_sub(ticket.created_ms)).is_some()
@@ -280,31 +279,25 @@ impl Searcher<'_> {
             return Gathered { keys: Vec::new(), stopped_at: None };
         }
         let pool = self.pool;
-        let planned = planned(pool, ticket, self.now_ms);
-        self.charge(planned.as_ref().map_or(0, Vec::len) as u64 / KEYS_PER_WORK);
+        let waited_ms = self.waited_ms(ticket);
+        let ranges: Vec<Query> = ticket.widenings.iter().filter_map(|widening| widening.query(waited_ms)).collect();
         let mut found: Vec<(f64, TicketKey)> = Vec::new();
         let mut stopped_at = None;
-        let mut consider = |other: TicketKey| {
-            if other != key
-                && let Some(score) = self.score(ticket, other)
-            {
-                found.push((score, other));
+        'blocks: for block in pool.blocks(after) {
+            let planned = planned(block, ticket, &ranges);
+            self.charge(1 + planned.as_ref().map_or(0, Vec::len) as u64 / KEYS_PER_WORK);
+            for other in oldest_first(block, planned, after) {
+                if other != key
+                    && let Some(score) = self.score(ticket, other)
+                {
+                    found.push((score, other));
+                }
+                if found.len() >= wanted || self.work_left == 0 {
+                    stopped_at = Some(other);
+                    break 'blocks;
+                }
             }
-            if found.len() < wanted && self.work_left > 0 {
-                return ControlFlow::Continue(());
-            }
-            stopped_at = Some(other);
-            ControlFlow::Break(())
-        };
-        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let _ = match planned {
-            Some(mut keys) => {
-                keys.retain(|key| after.is_none_or(|after| *key > after));
-                keys.sort_unstable();
-                keys.into_iter().try_for_each(&mut consider)
-            }
-            None => pool.waiting().range((start, Bound::Unbounded)).copied().try_for_each(&mut consider),
-        };
+        }
         found.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(&right.1)));
         Gathered { keys: found.into_iter().map(|(_, key)| key).collect(), stopped_at }
     }
@@ -372,15 +365,29 @@ impl Searcher<'_> {
     }
 }
 
-/// Keys of the tickets that a ticket's query and ranges may accept, unordered, or `None` if all have to be checked.
-fn planned(pool: &Pool, ticket: &Ticket, now_ms: i64) -> Option<Vec<TicketKey>> {
-    let waited_ms = now_ms.saturating_sub(ticket.created_ms);
-    let ranges = ticket.widenings.iter().filter_map(|widening| pool.candidates(&widening.query(waited_ms)?));
-    let narrowest = ranges.min_by_key(Vec::len);
+/// Keys of the tickets in a block that a ticket's query and ranges may accept, unordered, or `None` if all have to be
+/// checked.
+fn planned(block: &TicketIndex, ticket: &Ticket, ranges: &[Query]) -> Option<Vec<TicketKey>> {
+    let narrowest = ranges.iter().filter_map(|range| block.candidates(range)).min_by_key(Vec::len);
     if narrowest.as_ref().is_some_and(|keys| keys.len() <= PLANNED_ENOUGH) {
         return narrowest;
     }
-    narrowest.into_iter().chain(pool.candidates(&ticket.query)).min_by_key(Vec::len)
+    narrowest.into_iter().chain(block.candidates(&ticket.query)).min_by_key(Vec::len)
+}
+
+/// Planned keys of a block after a key, or all if there is no plan, the oldest first.
+fn oldest_first(
+    block: &TicketIndex,
+    planned: Option<Vec<TicketKey>>,
+    after: Option<TicketKey>,
+) -> impl Iterator<Item = TicketKey> {
+    let all = planned.is_none().then(|| block.keys_after(after).copied());
+    let planned = planned.map(|mut keys| {
+        keys.retain(|key| after.is_none_or(|after| *key > after));
+        keys.sort_unstable();
+        keys
+    });
+    planned.into_iter().flatten().chain(all.into_iter().flatten())
 }
 
 /// Returns true if two tickets have no session, and if required no user, in common.

@@ -14,8 +14,10 @@
 
 mod events;
 mod limits;
+mod match_batch;
 mod outbox;
 mod presences;
+mod sender;
 pub(crate) mod serve;
 mod stream;
 
@@ -24,8 +26,10 @@ pub use limits::{
     FOLLOWERS_PER_USER_MAX, FOLLOWS_PER_SESSION_MAX, OUTBOX_BYTES_MAX, OUTBOX_MESSAGES_MAX, PRESENCES_PER_STREAM_MAX,
     STATUS_BYTES_MAX, STREAM_LABEL_BYTES_MAX, STREAMS_PER_SESSION_MAX,
 };
-pub use outbox::{Outbox, Outgoing, SocketClosing};
+pub use match_batch::{MatchBatch, MatchMessage, MatchSender};
+pub use outbox::{Outbox, OutboxItem, Outgoing, SocketClosing};
 pub use presences::Shown;
+pub use sender::SessionSender;
 pub use stream::{Presence, PresenceEvent, PresenceMeta, SocketSession, StreamId, mode};
 
 use crate::error::ServiceError;
@@ -47,8 +51,8 @@ pub struct Router {
     on_end: RwLock<Vec<OnEnd>>,
 }
 
-/// Function that is called with a session that has ended.
-type OnEnd = Box<dyn Fn(&SocketSession) + Send + Sync>;
+/// Function that is called with a session that has ended, and the streams that it was in.
+type OnEnd = Box<dyn Fn(&SocketSession, &[StreamId]) + Send + Sync>;
 
 #[derive(Default)]
 struct RouterState {
@@ -75,12 +79,12 @@ pub struct OpenSocket {
 
 impl Drop for OpenSocket {
     fn drop(&mut self) {
-        self.router.change(|state| {
+        let streams = self.router.change(|state| {
             state.outboxes.remove(&self.socket.session);
-            state.table.close(self.socket.session);
+            state.table.close(self.socket.session)
         });
         let on_end = self.router.on_end.read().unwrap_or_else(PoisonError::into_inner);
-        on_end.iter().for_each(|ended| ended(&self.socket));
+        on_end.iter().for_each(|ended| ended(&self.socket, &streams));
     }
 }
 
@@ -100,9 +104,9 @@ impl Router {
         Router { state: Mutex::default(), metrics, on_end: RwLock::default() }
     }
 
-    /// Calls a function whenever a session ends, after it has left its streams. It must return at once: it runs on the
-    /// thread of the connection.
-    pub fn on_end(&self, ended: impl Fn(&SocketSession) + Send + Sync + 'static) {
+    /// Calls a function whenever a session ends, after it has left its streams, with the streams that it was in. It must
+    /// return at once: it runs on the thread of the connection.
+    pub fn on_end(&self, ended: impl Fn(&SocketSession, &[StreamId]) + Send + Sync + 'static) {
         self.on_end.write().unwrap_or_else(PoisonError::into_inner).push(Box::new(ended));
     }
 
@@ -170,6 +174,20 @@ impl Router {
     /// Stops following users.
     pub fn unfollow(&self, session: Uuid, users: &[Uuid]) -> Result<(), ServiceError> {
         self.change(|state| state.table.unfollow(session, users))
+    }
+
+    /// Returns the streams that a session is in.
+    #[must_use]
+    pub fn streams(&self, session: Uuid) -> Vec<StreamId> {
+        self.state().table.streams(session)
+    }
+
+    /// Returns a sender to a session; none if it is not connected.
+    #[must_use]
+    pub fn sender(&self, session: Uuid) -> Option<SessionSender> {
+        let outbox = self.state().outboxes.get(&session).cloned()?;
+        let RouterMetrics { delivered, overflows, .. } = &self.metrics;
+        Some(SessionSender { outbox, delivered: delivered.clone(), overflows: overflows.clone() })
     }
 
     /// Sends a message to all sessions of a user. Returns the number of sessions.
@@ -268,7 +286,7 @@ impl Router {
 
     fn queue(&self, state: &RouterState, receivers: &[Uuid], message: &Arc<Outgoing>, woken: &mut Vec<Arc<Outbox>>) {
         for outbox in receivers.iter().filter_map(|session| state.outboxes.get(session)) {
-            match outbox.push(message) {
+            match outbox.push(OutboxItem::Message(Arc::clone(message))) {
                 PushOutcome::Queued => self.metrics.delivered.inc(),
                 PushOutcome::Overflowed => self.metrics.overflows.inc(),
                 PushOutcome::Closed => continue,

@@ -1,6 +1,7 @@
 //! Messages that wait for one session, encoded once for all their receivers.
 
 use super::limits::{OUTBOX_BYTES_MAX, OUTBOX_MESSAGES_MAX};
+use super::match_batch::MatchBatch;
 use aether_messages::prost::Message as _;
 use aether_messages::realtime::Envelope;
 use aether_messages::realtime::envelope::Message;
@@ -57,6 +58,47 @@ impl Outgoing {
     }
 }
 
+/// Item of an outbox.
+#[derive(Clone, Debug)]
+pub enum OutboxItem {
+    /// One message.
+    Message(Arc<Outgoing>),
+    /// Match data for a member of a match.
+    Batch {
+        /// Messages of all members.
+        batch: Arc<MatchBatch>,
+        /// Number of the member that reads it.
+        member: u32,
+    },
+}
+
+impl OutboxItem {
+    /// Number of messages.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            OutboxItem::Message(_) => 1,
+            OutboxItem::Batch { batch, .. } => batch.len(),
+        }
+    }
+
+    /// Size as protobuf.
+    fn bytes(&self) -> usize {
+        match self {
+            OutboxItem::Message(message) => message.bytes,
+            OutboxItem::Batch { batch, .. } => batch.bytes(),
+        }
+    }
+
+    /// Returns the message, if it is a single one.
+    #[must_use]
+    pub fn into_message(self) -> Option<Arc<Outgoing>> {
+        match self {
+            OutboxItem::Message(message) => Some(message),
+            OutboxItem::Batch { .. } => None,
+        }
+    }
+}
+
 /// Messages that wait for one session. Its connection takes them.
 #[derive(Debug, Default)]
 pub struct Outbox {
@@ -65,7 +107,9 @@ pub struct Outbox {
 
 #[derive(Debug, Default)]
 struct OutboxState {
-    messages: VecDeque<Arc<Outgoing>>,
+    items: VecDeque<OutboxItem>,
+    /// Messages and bytes of the items.
+    messages: usize,
     bytes: usize,
     closing: Option<SocketClosing>,
     waker: Option<Waker>,
@@ -92,21 +136,20 @@ pub(super) enum PushOutcome {
 }
 
 impl Outbox {
-    /// Adds a message. The caller wakes the connection afterwards, with [`Outbox::wake`].
-    pub(super) fn push(&self, message: &Arc<Outgoing>) -> PushOutcome {
+    /// Adds an item. The caller wakes the connection afterwards, with [`Outbox::wake`].
+    pub(super) fn push(&self, item: OutboxItem) -> PushOutcome {
         let mut state = self.state();
         if state.closing.is_some() {
             return PushOutcome::Closed;
         }
-        if state.messages.len() >= OUTBOX_MESSAGES_MAX || state.bytes + message.bytes > OUTBOX_BYTES_MAX {
+        let (messages, bytes) = (state.messages + item.len(), state.bytes + item.bytes());
+        if !state.items.is_empty() && (messages > OUTBOX_MESSAGES_MAX || bytes > OUTBOX_BYTES_MAX) {
             let closing = SocketClosing { reason: CloseReason::TooSlow, text: OUTBOX_FULL.to_owned() };
-            state.messages.clear();
-            state.bytes = 0;
-            state.closing = Some(closing);
+            *state = OutboxState { closing: Some(closing), waker: state.waker.take(), ..OutboxState::default() };
             return PushOutcome::Overflowed;
         }
-        state.bytes += message.bytes;
-        state.messages.push_back(Arc::clone(message));
+        (state.messages, state.bytes) = (messages, bytes);
+        state.items.push_back(item);
         PushOutcome::Queued
     }
 
@@ -132,20 +175,21 @@ impl Outbox {
         }
     }
 
-    /// Takes the oldest message.
+    /// Takes the oldest item.
     #[must_use]
-    pub fn take(&self) -> Option<Arc<Outgoing>> {
+    pub fn take(&self) -> Option<OutboxItem> {
         let mut state = self.state();
-        let message = state.messages.pop_front()?;
-        state.bytes -= message.bytes;
-        Some(message)
+        let item = state.items.pop_front()?;
+        state.messages -= item.len();
+        state.bytes -= item.bytes();
+        Some(item)
     }
 
     /// Returns true if there is a message, or the session is about to close.
     #[must_use]
     pub fn has_output(&self) -> bool {
         let state = self.state();
-        !state.messages.is_empty() || state.closing.is_some()
+        !state.items.is_empty() || state.closing.is_some()
     }
 
     /// Returns the reason for which the session closes, if it does.

@@ -66,24 +66,29 @@ impl PresenceTable {
         Ok(())
     }
 
-    /// Removes a session with its presences and follows. Returns false if there is none.
-    pub fn close(&mut self, session: Uuid) -> bool {
-        let Some(entry) = self.sessions.remove(&session) else { return false };
+    /// Removes a session with its presences and follows. Returns the streams that it was in.
+    pub fn close(&mut self, session: Uuid) -> Vec<StreamId> {
+        let Some(entry) = self.sessions.remove(&session) else { return Vec::new() };
         for user in &entry.follows {
             self.remove_follower(*user, session);
         }
-        for stream in entry.streams {
-            if let Some(meta) = self.remove_presence(session, &stream) {
+        for stream in &entry.streams {
+            if let Some(meta) = self.remove_presence(session, stream) {
                 let presence = Presence { socket: entry.socket.clone(), meta };
-                self.note(stream, None, Some(presence));
+                self.note(stream.clone(), None, Some(presence));
             }
         }
-        true
+        entry.streams.into_iter().collect()
     }
 
     /// Returns a session.
     pub fn socket(&self, session: Uuid) -> Option<&SocketSession> {
         self.sessions.get(&session).map(|entry| &entry.socket)
+    }
+
+    /// Returns the streams that a session is in.
+    pub fn streams(&self, session: Uuid) -> Vec<StreamId> {
+        self.sessions.get(&session).map_or_else(Vec::new, |entry| entry.streams.iter().cloned().collect())
     }
 
     /// Adds a session to a stream, or changes its properties there. Returns false if nothing changed.

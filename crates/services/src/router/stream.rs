@@ -24,6 +24,8 @@ pub mod mode {
     pub const MATCH: u8 = 6;
     /// Party; the subject is its id, the label its node.
     pub const PARTY: u8 = 7;
+    /// Those who watch the list of matches; the label is the type of the matches, or empty for all.
+    pub const MATCH_LIST: u8 = 8;
     /// Lowest mode for streams of games.
     pub const GAME_MIN: u8 = 64;
 }

@@ -249,7 +249,7 @@ proptest! {
                 }
             }
             for (session, socket) in &open {
-                let got: Vec<String> = std::iter::from_fn(|| socket.outbox.take()).map(|message| text(&message)).collect();
+                let got: Vec<String> = std::iter::from_fn(|| socket.outbox.take()?.into_message()).map(|message| text(&message)).collect();
                 prop_assert_eq!(got, model.expected.remove(session).unwrap_or_default(), "session {}", session);
             }
         }
@@ -361,17 +361,17 @@ fn the_end_of_a_session_is_announced_after_it_has_left_its_streams() {
     let router = router();
     let ended = Arc::new(Mutex::new(Vec::new()));
     let (noted, of_router) = (Arc::clone(&ended), Arc::downgrade(&router));
-    router.on_end(move |socket| {
+    router.on_end(move |socket, streams| {
         let router = of_router.upgrade().expect("the router is in use");
         let is_known = router.session(socket.session).is_some();
-        noted.lock().unwrap().push((socket.session, is_known, router.count(&stream(1))));
+        noted.lock().unwrap().push((socket.session, is_known, router.count(&stream(1)), streams.contains(&stream(1))));
     });
     let first = router.open(socket(1)).expect("it connects");
     let second = router.open(socket(2)).expect("it connects");
     router.track(id(1), &stream(1), PresenceMeta::default()).expect("it is connected");
     assert_eq!(router.session(id(1)), Some(socket(1)));
     drop(first);
-    assert_eq!(*ended.lock().unwrap(), [(id(1), false, 0)]);
+    assert_eq!(*ended.lock().unwrap(), [(id(1), false, 0, true)]);
     drop(second);
     assert_eq!(ended.lock().unwrap().len(), 2);
 }

@@ -6,8 +6,7 @@ use crate::socket::error::SocketError;
 use aether_messages::realtime::error::Code;
 
 /// Features by the start of the names of their messages; the first match counts.
-const FEATURES: [(&str, &str); 4] =
-    [("Channel", "chat"), ("Matchmaker", "a matchmaker"), ("Match", "matches over the socket"), ("Party", "parties")];
+const FEATURES: [(&str, &str); 3] = [("Channel", "chat"), ("Matchmaker", "a matchmaker"), ("Party", "parties")];
 
 pub(super) fn answer(name: &'static str) -> Dispatched {
     let feature = FEATURES.iter().find(|(start, _)| name.starts_with(start)).map_or("it", |(_, feature)| feature);

@@ -1,17 +1,23 @@
 //! Functions that clients call by name.
 
-use crate::world::{Player, World};
+use crate::world::{ApiParts, HTTP_KEY, Player, World};
 use aether_messages::operation::RpcFunc;
-use aether_services::calls::Module;
+use aether_services::calls::{Module, PAYLOAD_BYTES_MAX};
 use aether_services::{CallContext, GrpcCode, ServiceError};
 use axum::body::to_bytes;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, Method, Request, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Creates a world with functions: one that reports its call, one that fails, and one that is not for clients.
 async fn world() -> (World, Player) {
-    let world = World::new(|_| {}).await;
+    world_with(ApiParts::default()).await
+}
+
+async fn world_with(parts: ApiParts) -> (World, Player) {
+    let world = World::with_parts(|_| {}, parts).await;
     let mut module = Module::default();
     let registered = module.functions.register_rpc("Tell", |_, context, payload| async move {
         let user = context.caller.user().map(|identity| identity.user);
@@ -54,7 +60,7 @@ async fn a_payload_travels_as_a_json_string_in_both_directions() {
 #[tokio::test]
 async fn get_has_no_payload_and_passes_the_query() {
     let (world, player) = world().await;
-    let path = "/v2/rpc/tell?payload=%22x%22&a=1&a=2&http_key=secret&";
+    let path = "/v2/rpc/tell?payload=%22x%22&a=1&a=2&http_key=&";
     let (status, answer) = world.ask(Some(&player), Method::GET, path, "").await;
     let query = json!({ "payload": ["\"x\""], "a": ["1", "2"] });
     assert_eq!(status, 200);
@@ -84,7 +90,88 @@ async fn an_error_has_the_form_of_the_rpc_protocol() {
     let (status, body) = ask("/v2/rpc/tell", "{}").await;
     assert_eq!((status, &body["code"], &body["error"]), (400, &json!(3), &body["message"]));
     let nobody = world.ask(None, Method::POST, "/v2/rpc/tell", "").await;
-    assert_eq!(nobody, (401, error(16, "Auth token required")));
+    assert_eq!(nobody, (401, error(16, "Auth token or HTTP key required")));
+}
+
+/// Calls the function `tell` without the headers of a player.
+async fn tell(world: &World, method: Method, query: &str, authorization: &str, body: &str) -> (u16, HeaderMap, Value) {
+    let request = Request::builder().method(method).uri(format!("/v2/rpc/tell{query}"));
+    let request = request.header(header::AUTHORIZATION, authorization);
+    let (parts, body) = world.send(None, request, body.as_bytes().to_vec()).await.into_parts();
+    let bytes = to_bytes(body, 1 << 20).await.expect("the body is complete");
+    (parts.status.as_u16(), parts.headers, serde_json::from_slice(&bytes).expect("every answer is JSON"))
+}
+
+fn basic(key: &str) -> String {
+    format!("Basic {}", STANDARD.encode(format!("{key}:")))
+}
+
+#[tokio::test]
+async fn the_http_key_calls_a_function_without_a_user() {
+    let (world, player) = world().await;
+    let key = format!("http_key={}", HTTP_KEY.replace(' ', "+"));
+    let bearer = format!("Bearer {}", player.token());
+
+    let (status, _, answer) = tell(&world, Method::GET, &format!("?payload=%7B%7D&{key}&"), "", "").await;
+    let expected = json!({ "payload": "", "query": { "payload": ["{}"] }, "user": null });
+    assert_eq!((status, report(&answer["payload"])), (200, expected), "the function does not see the key");
+    let post = |payload: &str| json!({ "payload": payload, "query": {}, "user": null });
+    let (status, _, answer) = tell(&world, Method::POST, &format!("?{key}"), &bearer, r#""x""#).await;
+    assert_eq!((status, report(&answer["payload"])), (200, post("x")), "the key counts before the token");
+    let (status, _, answer) = tell(&world, Method::POST, "", &basic(HTTP_KEY), r#""y""#).await;
+    assert_eq!((status, report(&answer["payload"])), (200, post("y")));
+    let (status, _, answer) = tell(&world, Method::POST, &format!("?{key}&unwrap"), "", "{").await;
+    assert_eq!((status, &answer["payload"], &answer["user"]), (200, &json!("{"), &Value::Null));
+
+    let path = format!("/v2/account?{key}");
+    let (status, answer) = world.ask(None, Method::GET, &path, "").await;
+    assert_eq!((status, &answer["message"]), (401, &json!("Auth token required")), "the key is for functions only");
+}
+
+#[tokio::test]
+async fn a_wrong_http_key_is_refused_whatever_else_is_sent() {
+    let (world, player) = world().await;
+    let bearer = format!("Bearer {}", player.token());
+    let cases = [
+        ("?http_key=wrong", ""),
+        ("?http_key=wrong", &*bearer),
+        ("?http_key=a+key+of+other+servers%00", ""),
+        ("", &*basic("defaultkey")),
+        ("", &*basic("")),
+        ("", "Basic !"),
+        ("", "Basic"),
+        ("", "Basic YQ=="),
+    ];
+    let refused = |sentence: &str| json!({ "code": 16, "error": sentence, "message": sentence });
+    for (query, authorization) in cases {
+        let (status, headers, answer) = tell(&world, Method::POST, query, authorization, "").await;
+        let sentence = match authorization {
+            "Basic" => "Auth token or HTTP key required",
+            _ => "HTTP key invalid",
+        };
+        assert_eq!((status, answer), (401, refused(sentence)), "{query} {authorization}");
+        assert_eq!(headers[header::WWW_AUTHENTICATE], sentence);
+    }
+    let (without, _) = world_with(ApiParts { http_key: None, ..ApiParts::default() }).await;
+    for query in ["?http_key=defaulthttpkey", "?http_key=a+key+of+other+servers"] {
+        let (status, _, answer) = tell(&without, Method::GET, query, "", "").await;
+        assert_eq!((status, answer), (401, refused("HTTP key invalid")), "no key is set");
+    }
+    let (status, _, answer) = tell(&without, Method::GET, "", &basic(""), "").await;
+    assert_eq!((status, answer), (401, refused("HTTP key invalid")), "an empty key is no key");
+}
+
+#[tokio::test]
+async fn a_payload_has_as_many_bytes_as_a_body() {
+    let (world, player) = world().await;
+    let most = "x".repeat(PAYLOAD_BYTES_MAX);
+    let (status, _, body) = send(&world, &player, Method::POST, "/v2/rpc/tell?unwrap", &most).await;
+    assert_eq!(status, 200);
+    assert!(body.contains(&most));
+    let (status, _, body) = send(&world, &player, Method::POST, "/v2/rpc/tell?unwrap", &format!("{most}x")).await;
+    let body: Value = serde_json::from_str(&body).expect("an error is JSON");
+    assert_eq!((status, &body["code"]), (400, &json!(3)));
+    assert!(body["message"].as_str().is_some_and(|text| text.contains("at most 262144 bytes")), "{body}");
 }
 
 #[tokio::test]

@@ -88,3 +88,13 @@ fn a_public_admin_listener_needs_a_strong_key() {
     }
     assert!(load(address, &[("AETHER_HTTP_ADMIN_KEY", "a0e1f2c3d4b5a697")], &[]).is_ok());
 }
+
+#[test]
+fn the_http_key_must_be_strong_on_every_server() {
+    for weak in ["s3cret", "defaulthttpkey"] {
+        let messages = errors("", &[("AETHER_API_HTTP_KEY", weak)], &[]);
+        assert!(messages[0].starts_with("environment variable AETHER_API_HTTP_KEY: api.http_key is"), "{messages:?}");
+        assert!(!messages[0].contains(weak), "{messages:?}");
+    }
+    assert!(load("", &[("AETHER_API_HTTP_KEY", "a0e1f2c3d4b5a697")], &[]).is_ok());
+}

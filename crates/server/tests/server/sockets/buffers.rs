@@ -114,25 +114,24 @@ async fn a_client_that_does_not_read_is_held_to_the_write_buffer() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_buffers_of_the_system_have_the_configured_sizes() {
-    let small = flood(|_| {}).await;
-    assert!(small.to_send < 16_384 && small.received < 16_384, "{small:?}");
-    // The unsent bytes alone do not fill a small send buffer, nor a small limit a large buffer.
-    let unsent = flood(|config| config.http.socket_unsent_bytes = 1_000_000).await;
-    assert!(unsent.to_send < 32_768, "{unsent:?}");
+    let small = flood(|_| {});
+    let unsent = flood(|config| config.http.socket_unsent_bytes = 1_000_000);
     let buffered = flood(|config| {
         config.connections.write_buffer_bytes = 400_000;
         config.http.socket_send_bytes = Some(400_000);
-    })
-    .await;
-    assert!(buffered.to_send < 32_768, "{buffered:?}");
+    });
     let both = flood(|config| {
         config.connections.write_buffer_bytes = 400_000;
         config.http.socket_send_bytes = Some(400_000);
         config.http.socket_unsent_bytes = 1_000_000;
-    })
-    .await;
+    });
+    let receive = flood(|config| config.http.socket_receive_bytes = Some(400_000));
+    let (small, unsent, buffered, both, receive) = tokio::join!(small, unsent, buffered, both, receive);
+    assert!(small.to_send < 16_384 && small.received < 16_384, "{small:?}");
+    // The unsent bytes alone do not fill a small send buffer, nor a small limit a large buffer.
+    assert!(unsent.to_send < 32_768, "{unsent:?}");
+    assert!(buffered.to_send < 32_768, "{buffered:?}");
     assert!(both.to_send > 65_536, "{both:?}");
-    let receive = flood(|config| config.http.socket_receive_bytes = Some(400_000)).await;
     assert!(receive.received > 65_536 && receive.to_send < 16_384, "{receive:?}");
 }
 

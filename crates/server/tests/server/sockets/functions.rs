@@ -16,6 +16,7 @@ async fn clients_call_functions_of_the_program_and_of_later_modules() {
     config.database.url = Some(Secret::new("memory"));
     config.http.address = SocketAddr::from(([127, 0, 0, 1], 0));
     config.http.admin_address = SocketAddr::from(([127, 0, 0, 1], 0));
+    config.api.http_key = Some(Secret::new("a0e1f2c3d4b5a697"));
     let folder = config.data_dir.clone();
     let running = Server::new("functions", "1.0.0")
         .relay("relay", aether_net::relay::RelaySettings::default())
@@ -48,8 +49,18 @@ async fn clients_call_functions_of_the_program_and_of_later_modules() {
     let answer = client.get("/v2/rpc/later").await.expect("the server answers");
     assert_eq!((answer.status, answer.json()), (404, missing));
 
+    let mut backend = ApiClient::new(running.http);
+    backend.authorize("");
+    let answer = backend.get("/v2/rpc/whoami?payload=%22me%22&http_key=a0e1f2c3d4b5a697&").await;
+    let refused = json!({ "code": 3, "error": "Sign in first.", "message": "Sign in first." });
+    let answer = answer.expect("the server answers");
+    assert_eq!((answer.status, answer.json()), (400, refused), "it has no user");
+    let answer = backend.get("/v2/rpc/whoami?http_key=a0e1f2c3d4b5a698").await.expect("the server answers");
+    let refused = json!({ "code": 16, "error": "HTTP key invalid", "message": "HTTP key invalid" });
+    assert_eq!((answer.status, answer.json()), (401, refused));
+
     let metrics = running.registry().render();
-    assert!(metrics.contains("aether_operation_duration_seconds_count{operation=\"RpcFunc\"} 4\n"), "{metrics}");
+    assert!(metrics.contains("aether_operation_duration_seconds_count{operation=\"RpcFunc\"} 6\n"), "{metrics}");
     running.stop(Duration::ZERO).await;
     let _ = std::fs::remove_dir_all(folder);
 }

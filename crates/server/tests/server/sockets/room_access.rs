@@ -91,7 +91,7 @@ async fn rooms_of_a_private_type_and_private_matches_are_not_listed() {
     let second = join(&server, of_type("sandbox", None)).await;
     assert_ne!(first.welcome.room, second.welcome.room, "each join by type gets a room of its own");
     let matches = server.services().matches().expect("rooms are hosted");
-    let new = NewMatch { match_type: "workshop".into(), label: "final".into(), private: true };
+    let new = NewMatch { match_type: "workshop".into(), label: "final".into(), private: true, tick_hz: None };
     let made = matches.create_with(&new).await.expect("the type exists");
     assert!(made.private);
     assert!(listed(&server).await.is_empty());
@@ -99,7 +99,7 @@ async fn rooms_of_a_private_type_and_private_matches_are_not_listed() {
     assert_eq!(join(&server, RoomSelector::Code(made.code)).await.welcome.room.0, made.id);
     let hidden = MatchFilter { private: Some(true), ..MatchFilter::default() };
     assert_eq!(matches.list(&hidden).await.expect("they are listed").len(), 3, "server code sees them");
-    let bad = NewMatch { match_type: "workshop".into(), label: "a\0b".into(), private: false };
+    let bad = NewMatch { match_type: "workshop".into(), label: "a\0b".into(), ..NewMatch::default() };
     assert_eq!(matches.create_with(&bad).await.expect_err("it cannot be stored").code, GrpcCode::InvalidArgument);
     server.stop().await;
 }

@@ -366,11 +366,11 @@ fn is_hidden(rows: &[Option<Vec<f64>>; 3]) -> bool {
     rows[CART].is_none() && rows[BOARD].as_ref() == Some(&board_row(&title))
 }
 
-pub(super) fn connector(server: SocketAddr) -> Connector {
+pub(crate) fn connector(server: SocketAddr) -> Connector {
     Connector::new(&format!("http://{server}").parse().expect("the address is valid"))
 }
 
-pub(super) fn config() -> (Config, PathBuf) {
+pub(crate) fn config() -> (Config, PathBuf) {
     let mut config = Config::default();
     config.data_dir = std::env::temp_dir().join(format!("aether-depot-{}", uuid::Uuid::new_v4().simple()));
     config.database.url = Some(Secret::new("memory"));

@@ -10,11 +10,13 @@ use aether_server::tokens::Role;
 use aether_testkit_server::{
     ApiClient, Connector, DEADLINE, PROTOBUF, TRANSPORTS, TestPlayer, TestServer, TransportKind,
 };
+use aether_testkit_store::TestDatabase;
 use aether_wire::{ClientMessage, CloseReason, ErrorCode, Hello, PlayerId, RoomSelector, ServerMessage, Token};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 
 fn hello(token: &str, room_type: &str) -> Hello {
     let room = RoomSelector::Type { name: room_type.to_owned(), label: None };
@@ -42,35 +44,44 @@ pub async fn until_state(operator: &mut ApiClient, user: &str, state: &str) -> V
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_state_of_a_session_follows_its_connections_and_heartbeats_are_stored() {
+    // Most of the time is spent waiting, so all sessions are watched at once.
+    let mut watched = JoinSet::new();
     for (server, database) in servers(|config| config.tokens.heartbeat_seconds = 1).await {
-        let mut operator = operator(server.admin, server.data_dir());
-        for transport in TRANSPORTS {
-            let user = ApiClient::new_user(server.http).await;
-            until_state(&mut operator, &user.user, "authenticated").await;
-            let mut player = server.join(transport, PROTOBUF, &hello(&user.token, "workshop")).await;
-            let before = until_state(&mut operator, &user.user, "active").await;
-            let end = Instant::now() + DEADLINE;
-            while newest_session(&mut operator, &user.user).await["seen_time"] == before["seen_time"] {
-                assert!(Instant::now() < end, "no heartbeat on {}", database.name);
-                player.send(ClientMessage::Heartbeat).await;
-                player.read_for(Duration::from_millis(50)).await;
-            }
-            let resume = player.resume_hello();
-            drop(player);
-            until_state(&mut operator, &user.user, "resuming").await;
-            let mut player = server.join(transport, PROTOBUF, &resume).await;
-            until_state(&mut operator, &user.user, "active").await;
-            player.send(ClientMessage::Leave).await;
-            assert_eq!(player.end().await.reason(), Some(CloseReason::Left));
-            until_state(&mut operator, &user.user, "authenticated").await;
-            let path = format!("/api/players/{}/sign-out", user.user);
-            assert_eq!(operator.post(&path, &json!({})).await.expect("the server answers").status, 200);
-            let closed = until_state(&mut operator, &user.user, "closed").await;
-            assert_eq!((&closed["reason"], &closed["method"]), (&json!("signed out by an operator"), &json!("device")));
-            assert_ne!(closed["end_time"], "");
-        }
-        server.stop().await;
+        watched.spawn(async move {
+            let [one, other] = TRANSPORTS.map(|transport| watch_session(&server, transport, &database));
+            tokio::join!(one, other);
+            server.stop().await;
+        });
     }
+    watched.join_all().await;
+}
+
+/// Follows a session from its sign-in to its end.
+async fn watch_session(server: &TestServer, transport: TransportKind, database: &TestDatabase) {
+    let mut operator = operator(server.admin, server.data_dir());
+    let user = ApiClient::new_user(server.http).await;
+    until_state(&mut operator, &user.user, "authenticated").await;
+    let mut player = server.join(transport, PROTOBUF, &hello(&user.token, "workshop")).await;
+    let before = until_state(&mut operator, &user.user, "active").await;
+    let end = Instant::now() + DEADLINE;
+    while newest_session(&mut operator, &user.user).await["seen_time"] == before["seen_time"] {
+        assert!(Instant::now() < end, "no heartbeat on {}", database.name);
+        player.send(ClientMessage::Heartbeat).await;
+        player.read_for(Duration::from_millis(50)).await;
+    }
+    let resume = player.resume_hello();
+    drop(player);
+    until_state(&mut operator, &user.user, "resuming").await;
+    let mut player = server.join(transport, PROTOBUF, &resume).await;
+    until_state(&mut operator, &user.user, "active").await;
+    player.send(ClientMessage::Leave).await;
+    assert_eq!(player.end().await.reason(), Some(CloseReason::Left));
+    until_state(&mut operator, &user.user, "authenticated").await;
+    let path = format!("/api/players/{}/sign-out", user.user);
+    assert_eq!(operator.post(&path, &json!({})).await.expect("the server answers").status, 200);
+    let closed = until_state(&mut operator, &user.user, "closed").await;
+    assert_eq!((&closed["reason"], &closed["method"]), (&json!("signed out by an operator"), &json!("device")));
+    assert_ne!(closed["end_time"], "");
 }
 
 /// Rooms of [`Gate`] are built when this is set.

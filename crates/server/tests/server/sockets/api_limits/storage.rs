@@ -131,7 +131,10 @@ async fn accounts_with_much_stored_do_not_delay_the_writes_of_another() {
     let server = TestServer::start(|config| config.storage.objects_per_user_max = Some(1_000_000)).await;
     // Counted in requests instead of seconds: a busy machine delays the flood as much as the write.
     let served = served_before_a_write(&server).await;
-    assert!(served <= SERVED_BEFORE_MAX, "{served} requests of the flood were served before a write of another account");
+    assert!(
+        served <= SERVED_BEFORE_MAX,
+        "{served} requests of the flood were served before a write of another account"
+    );
     server.stop().await;
 }
 

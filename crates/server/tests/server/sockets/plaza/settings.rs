@@ -134,20 +134,22 @@ async fn hysteresis_of_a_room_type_keeps_entities_at_the_border_in_sight() {
         config.room_mut("wide").hysteresis = Some(0.2);
     })
     .await;
-    let mut departures = Vec::new();
-    for (program, room_type) in [(&program, "set"), (&steady, "wide")] {
+    let watch = async |program: &Program, room_type: &str, steps_end: u32| {
         let (mut player, mut shown) = join(program, room_type).await;
         player.send(order_message(&MOVE)).await;
-        until_state(&mut player, &mut shown, "300 steps", |shown| steps(shown) > Some(20)).await;
-        let mut left = 0;
-        while steps(&shown) < Some(800) {
+        until_state(&mut player, &mut shown, "20 steps", |shown| steps(shown) > Some(20)).await;
+        while steps(&shown) < Some(steps_end) {
             read_state(&mut player, &mut shown).await;
-            left += shown.left().len();
+            if !shown.left().is_empty() {
+                return steps(&shown);
+            }
         }
-        departures.push(left);
-    }
-    assert!(departures[0] > 0, "without hysteresis, the ship at the border leaves the view");
-    assert_eq!(departures[1], 0, "with it, the ship stays in view");
+        None
+    };
+    let departure = watch(&program, "set", 800).await;
+    let departure = departure.expect("without hysteresis, the ship at the border leaves the view");
+    let kept = watch(&steady, "wide", departure + 100).await;
+    assert_eq!(kept, None, "with it, the ship stays in view");
     steady.stop().await;
     program.stop().await;
 }

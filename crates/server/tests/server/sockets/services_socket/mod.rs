@@ -2,6 +2,10 @@
 
 mod admission;
 mod bad_input;
+mod flood;
+mod frames;
 mod functions;
+mod matches;
+mod membership;
 mod sessions;
 mod status;
