@@ -16,9 +16,9 @@ export interface NotRestored {
 
 /** Reason why the player is not in a party or match any more. */
 export type LeaveReason =
-  /** The party was closed by its leader. */
+  /** The leader has closed the party, or removed the player from it: the server does not tell which. */
   | "closed"
-  /** The player was removed, or the match has ended. */
+  /** The player is not a member any more: it was removed from the match, or the match has ended. */
   | "removed"
   /** It could not be rejoined after a lost connection. */
   | "not_restored";

@@ -16,6 +16,15 @@ import { type ClientMessage, type Presence, type ServerMessage, type WireParty, 
 /** Time limit for the state of an open party, which follows the answer to a join. A closed party sends none. */
 const STATE_MS_MAX = 2_000;
 
+/**
+ * Refusal while the server counts the lost session as a member: it has not noticed the loss yet. The protocol has no code
+ * for it.
+ */
+const STILL_MEMBER = /already in the party/i;
+
+/** Pauses before such a party is joined again, until the server closes connections that are silent. */
+const REJOIN_PAUSES_MS = [250, 500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000, 8_000] as const;
+
 /** A join that waits for the state of the party. */
 interface Waiter {
   readonly partyId: string;
@@ -29,6 +38,8 @@ export class Parties {
   private readonly time: Time;
   private readonly joined = new Map<string, Party>();
   private readonly waiters = new Set<Waiter>();
+  /** Cancels later attempts to join again. */
+  private readonly retries = new Set<() => void>();
 
   constructor(context: SocketContext, matchmaker: Matchmaker, time: Time) {
     this.context = context;
@@ -129,11 +140,13 @@ export class Parties {
       const ticket = this.matchmaker.added(party_matchmaker_ticket.ticket ?? "", party.id);
       this.context.emit({ kind: "party_ticket", party, ticket });
     }
-    if (party_close !== undefined) this.lose(party, "closed", "The party was closed.");
+    if (party_close !== undefined) this.lose(party, "closed", "The party was closed, or you were removed from it.");
   }
 
   /** Rejects joins that wait, because the connection is gone. */
   disconnected(): void {
+    for (const cancel of this.retries) cancel();
+    this.retries.clear();
     const error = new AetherError("disconnected", "The connection was lost before the party was joined.");
     for (const { settle } of [...this.waiters]) settle(error);
   }
@@ -146,11 +159,32 @@ export class Parties {
         await this.rejoin(party.id);
       } catch (thrown) {
         const error = restoreErrorOf(thrown);
-        this.lose(party, "not_restored", error.message);
-        failures.push({ what: "party", id: party.id, error });
+        if (STILL_MEMBER.test(error.message)) this.rejoinLater(party, REJOIN_PAUSES_MS);
+        else {
+          this.lose(party, "not_restored", error.message);
+          failures.push({ what: "party", id: party.id, error });
+        }
       }
     }
     return failures;
+  }
+
+  /** Joins a party again when the server has ended the lost session. */
+  private rejoinLater(party: Party, [pause, ...later]: readonly number[]): void {
+    const attempt = async (): Promise<void> => {
+      this.retries.delete(cancel);
+      if (!party.isJoined) return;
+      try {
+        await this.rejoin(party.id);
+      } catch (error) {
+        // The next connection restores the party.
+        if (!(error instanceof AetherError) || error.code === "disconnected") return;
+        if (STILL_MEMBER.test(error.message) && later.length > 0) this.rejoinLater(party, later);
+        else this.lose(party, "not_restored", error.message);
+      }
+    };
+    const cancel = this.time.after(pause ?? 0, () => void attempt());
+    this.retries.add(cancel);
   }
 
   private async rejoin(id: string): Promise<void> {
@@ -231,7 +265,7 @@ export class Parties {
     if (!isChange(change)) return;
     this.context.emit({ kind: "party_members", party, ...change });
     const isSelf = ({ sessionId }: Presence): boolean => sessionId === party.self.sessionId;
-    if (change.leaves.some(isSelf) && !change.joins.some(isSelf)) this.lose(party, "removed", "You were removed from the party.");
+    if (change.leaves.some(isSelf) && !change.joins.some(isSelf)) this.lose(party, "removed", "You are not in the party any more.");
     else this.matchmaker.partyChanged(party.id);
   }
 

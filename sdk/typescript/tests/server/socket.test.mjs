@@ -1,34 +1,17 @@
 // The services socket against a real server: status, functions, and reconnecting.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { afterEach, test } from "node:test";
+import { test } from "node:test";
 import { serve } from "../../../../testing/server.mjs";
-import { AetherError, Client, memoryStore } from "../../dist/index.js";
+import { AetherError, Client } from "../../dist/index.js";
+import { useSockets } from "../support/sockets.mjs";
 import { until } from "../support/until.mjs";
 
 const server = serve();
-let sockets = [];
-
-/** Opens a socket of a new user; `seen` collects its events. */
-async function opened(options, store = memoryStore()) {
-  const client = new Client({ url: server.url, store });
-  const socket = await client.openSocket(options);
-  sockets.push(socket);
-  const seen = [];
-  void (async () => {
-    for await (const event of socket) seen.push(event);
-  })();
-  const { userId } = client.session.identity;
-  return { client, socket, userId, seen, of: (kind) => seen.filter((event) => event.kind === kind) };
-}
+const { opened } = useSockets(server);
 
 /** Statuses of a user, as another one knows them. */
 const statusesOf = (viewer, { userId }) => viewer.socket.status.presences.filter((each) => each.userId === userId).map((each) => each.status);
-
-afterEach(() => {
-  for (const socket of sockets) socket.close();
-  sockets = [];
-});
 
 test("followers see a status until its socket is closed", async () => {
   const [ann, bob] = [await opened(), await opened({ status: "here" })];
@@ -67,7 +50,6 @@ test("a user who signed in by password is not signed in again, and the socket en
   const account = { email: `${randomUUID()}@example.com`, password: "correct horse" };
   await client.session.signIn(account);
   const socket = await client.openSocket();
-  sockets.push(socket);
   const ended = socket.next("ended");
   const other = new Client({ url: server.url });
   await other.session.signIn(account);

@@ -186,6 +186,30 @@ test("a party that has ended is reported once and not joined again", async () =>
   assert.deepEqual(network.peer.of("party_join"), []);
 });
 
+test("a party that still has the lost session is joined again when the server has noticed the loss", async () => {
+  const { network, socket, party } = await inParty();
+  const held = { error: { code: 0, message: "You are already in the party, in another session." } };
+  network.answers.party_join = () => held;
+  network.peer.cut();
+  await network.time.pass(200);
+  assert.deepEqual(network.kinds(), ["connected", "lost", "connected"]);
+  await network.time.pass(14_000);
+  assert.ok(party.isJoined);
+  network.answers.party_join = (_, peer) => {
+    queueMicrotask(() => peer.say({ party: partyState(wire("ann", "ann-2"), [wire("bob"), wire("cat")]) }));
+    return {};
+  };
+  await network.time.pass(8_000);
+  assert.deepEqual(network.kinds().slice(3), ["party_members"]);
+  assert.deepEqual([party.self, party.members.length], [shown("ann", "ann-2"), 3]);
+  network.answers.party_join = () => held;
+  network.peer.cut();
+  await network.time.pass(60_000);
+  assert.deepEqual([network.events.at(-1).kind, network.events.at(-1).reason, socket.parties.all], ["party_left", "not_restored", []]);
+  assert.equal(network.peer.of("party_join").length, 10);
+  assert.equal(network.time.waiting, 1);
+});
+
 test("a closed party needs its leader again", async () => {
   const { network, socket } = await inParty();
   network.peer.cut();
