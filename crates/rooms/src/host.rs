@@ -17,6 +17,7 @@ use crate::writer::WriteQueue;
 use aether_engine::{EncodePool, Rejection, Scheduler};
 use aether_limits::{NetworkShare, NetworkShares};
 use aether_metrics::Registry;
+use aether_services::matches::{MatchSelector, selector_of};
 use aether_wire::{ErrorCode, RoomId, RoomSelector};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -28,6 +29,9 @@ use uuid::Uuid;
 
 /// Network that rooms created by the server itself count against. No peer has this address.
 pub(crate) const SERVER_NETWORK: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+
+/// Start of a match token, in place of a room id. No id starts so.
+const TOKEN_START: &str = "eyJ";
 
 /// Longest wait for the files of recordings when the server stops.
 const RECORDINGS_TIME_MAX: Duration = Duration::from_secs(5);
@@ -158,6 +162,11 @@ impl RoomHost {
     /// and all rooms of the type are full.
     pub(crate) async fn find(&self, selector: &RoomSelector, requester: RoomRequester) -> Result<RoomRef, Rejection> {
         check(selector)?;
+        if let RoomSelector::Id(RoomId(text)) = selector
+            && text.starts_with(TOKEN_START)
+        {
+            return self.find_by_token(text, requester).await;
+        }
         // Rooms of a removed type can still be joined by id or code, but not by type.
         let room_type = match selector {
             RoomSelector::Type { name, .. } | RoomSelector::NewPrivate { name, .. } => Some(self.room_type(name)?),
@@ -221,6 +230,34 @@ impl RoomHost {
         done.unwrap_or_else(|_| {
             Err(Rejection::new(ErrorCode::Internal, "the room could not be opened; try again in a moment"))
         })
+    }
+
+    /// Returns the match of a token of the matchmaker.
+    async fn find_by_token(&self, token: &str, requester: RoomRequester) -> Result<RoomRef, Rejection> {
+        let invalid = "the match token is invalid or has expired; ask the matchmaker again";
+        let selector = selector_of(self.requests.services(), token);
+        match selector.map_err(|_| Rejection::new(ErrorCode::RoomNotFound, invalid))? {
+            MatchSelector::Relayed(id) => {
+                let id = RoomId(format!("{id}."));
+                self.run_detached(move |host| host.find_relayed(id, requester)).await
+            }
+            MatchSelector::Running(id) => {
+                let id = RoomId(id);
+                self.directory.local(&RoomSelector::Id(id.clone())).ok_or_else(|| not_found(&id.0))
+            }
+        }
+    }
+
+    /// Rejects a user without a seat, if all free places of the room are kept for players of the matchmaker.
+    pub(crate) fn check_seat(&self, room: &RoomEntry, user: Uuid) -> Result<(), Rejection> {
+        let matchmaker = &self.requests.services().matchmaker;
+        let reserved = matchmaker.reserved_seats(&room.id.0);
+        let is_full = || room.room.players() as usize + reserved >= room.room_type.players_max();
+        if reserved == 0 || matchmaker.has_seat(&room.id.0, user) || !is_full() {
+            return Ok(());
+        }
+        let sentence = "the free places of the room are kept for matched players; try again later or join another one";
+        Err(Rejection::new(ErrorCode::RoomFull, sentence))
     }
 
     /// Returns a relayed match. It is created if it does not run.

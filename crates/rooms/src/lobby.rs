@@ -163,6 +163,9 @@ impl RoomLobby {
         let account = self.account_share(&identity.user)?;
         let room = self.host.find(&selector, requester(attempt, &identity.user)).await?;
         room.room_type.check_encoding(attempt.encoding)?;
+        if let Ok(user) = Uuid::try_parse(&identity.user) {
+            self.host.check_seat(&room, user)?;
+        }
         let request = JoinRequest {
             user: identity.user.clone(),
             name: identity.name.clone(),
@@ -421,6 +424,7 @@ impl Lobby for RoomLobby {
         }
         membership.presence.connected(&membership.room.id, player, membership.record.session);
         if let Some(shown) = self.shown(membership) {
+            self.services.matchmaker.claim_seat(&membership.room.id.0, shown.user);
             membership.room.members.show(player, &shown, &membership.alive);
         }
         if membership.used_token.is_none() {

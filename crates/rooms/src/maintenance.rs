@@ -106,6 +106,7 @@ impl RoomHost {
         info!(room = room.id.0, code = room.code, why, "room ended");
         self.directory.remove(room);
         room.members.close();
+        self.requests.services().matchmaker.end_match(&room.id.0);
     }
 
     /// Number of rooms.

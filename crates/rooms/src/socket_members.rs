@@ -32,6 +32,7 @@ impl RoomHost {
             return Ok(joined(&room, presences, &visitor));
         }
         self.check_share(&visitor)?;
+        self.check_seat(&room, visitor.identity.user).map_err(to_service_error)?;
         let metadata: JoinMetadata = metadata.into_iter().collect();
         metadata.check().map_err(|error| ServiceError::invalid(format!("Invalid metadata: {error}.")))?;
         let place = room.places.take(visitor.address).map_err(|_| {
@@ -62,6 +63,7 @@ impl RoomHost {
             services: Arc::clone(services),
         };
         let presences = room.members.add(member)?;
+        services.matchmaker.claim_seat(&room.id.0, visitor.identity.user);
         Ok(joined(&room, presences, &visitor))
     }
 

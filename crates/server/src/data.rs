@@ -113,6 +113,7 @@ pub(crate) async fn open(
         purchases: platforms::shops(config),
         storage: config.storage_quota(),
         reserved_collections: config.storage.reserved_collections.iter().cloned().collect(),
+        matchmaker: config.matchmaker.settings(),
     };
     let parts = ServicesParts { store, clock: Arc::new(SystemClock), tokens: Arc::clone(tokens), registry };
     let services = Services::open(parts, settings, extensions).await;

@@ -16,6 +16,7 @@ pub mod commands;
 pub mod config;
 mod data;
 pub mod logging;
+mod matchmaking;
 mod node;
 mod old_metrics;
 mod platforms;

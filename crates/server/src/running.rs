@@ -6,6 +6,7 @@ use crate::clock::{UptimeClock, unix_seconds};
 use crate::config::{Config, Http};
 use crate::data;
 use crate::keys::{KeyError, KeyRing};
+use crate::matchmaking;
 use crate::node;
 use crate::server::{Server, relayed_matches};
 use crate::tokens::Tokens;
@@ -156,6 +157,7 @@ impl RunningServer {
         server.register_room_types(&config, &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
+        matchmaking::check(&config, &services)?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         data::recover_rooms(&services, &node).await;
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
@@ -211,6 +213,7 @@ impl RunningServer {
         running.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(&running.services), config, health)));
         running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
         running.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(&running.services))));
+        running.tasks.push(tokio::spawn(matchmaking::run(Arc::clone(&running.services))));
         Ok(running)
     }
 

@@ -10,6 +10,7 @@ use aether_metrics::Registry;
 use aether_net::relay::RelaySettings;
 use aether_rooms::{RoomDefinition, RoomType};
 use aether_services::event::Event;
+use aether_services::matchmaker::{Candidate, MatchedAnswer, MatchedHook};
 use aether_services::{CallContext, Operation, ServiceError, Services, ServicesExtensions};
 use aether_wire::{Encodings, MessageEncoding};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
@@ -166,6 +167,33 @@ impl Server {
     #[must_use]
     pub fn on_event(mut self, handler: impl Fn(&CallContext, &Event) + Send + Sync + 'static) -> Server {
         self.extensions.event_handlers.push(Box::new(handler));
+        self
+    }
+
+    /// Sets the hook `matchmaker_matched`: it gets each candidate of the matchmaker, with its players, their properties and
+    /// parties, and decides on the match. Without a hook the candidate becomes a room of `matchmaker.room_type`, or a relayed
+    /// match. An error lets the tickets search again in the next interval, and so does a hook that takes ten seconds.
+    ///
+    /// ```
+    /// use aether_services::matches::NewMatch;
+    /// use aether_services::matchmaker::{MatchPlan, MatchedAnswer};
+    ///
+    /// let server = aether_server::Server::new("duels", "1.0.0").matchmaker_matched(|_, candidate| async move {
+    ///     let players = candidate.tickets.iter().flat_map(|ticket| &ticket.users).count();
+    ///     let match_type = if players == 2 { "duel" } else { "arena" };
+    ///     let new = NewMatch { match_type: match_type.to_owned(), private: true, ..NewMatch::default() };
+    ///     Ok(MatchedAnswer::Accept(MatchPlan::Create(new)))
+    /// });
+    /// ```
+    #[must_use]
+    pub fn matchmaker_matched<F>(
+        mut self,
+        hook: impl Fn(Arc<Services>, Arc<Candidate>) -> F + Send + Sync + 'static,
+    ) -> Server
+    where
+        F: Future<Output = Result<MatchedAnswer, ServiceError>> + Send + 'static,
+    {
+        self.extensions.matchmaker_matched = Some(MatchedHook::new(hook));
         self
     }
 

@@ -7,6 +7,7 @@ mod watch;
 
 pub use functions::register_functions;
 pub use member::{JoinMatch, JoinedMatch, MatchSelector, MatchVisitor, SentData, authoritative_stream, relayed_stream};
+pub use serve::selector_of;
 
 pub use watch::{MatchListChanges, list_stream};
 

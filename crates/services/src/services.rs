@@ -12,13 +12,15 @@ use crate::hooks::Hooks;
 use crate::http_client::{self, HttpClient};
 use crate::leaderboard::Leaderboards;
 use crate::matches::{Matches, NOT_HOSTED};
+use crate::matchmaker::{self, MatchedHook, MatchmakerService, ServiceParts};
 use crate::multi_update::MultiUpdates;
+use crate::party::PartyService;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
 use crate::room::Rooms;
 use crate::router::Router;
 use crate::session::tokens::Tokens;
-use crate::session::{self, Sessions};
+use crate::session::{self, MatchTokens, Sessions};
 use crate::storage::{Quota, Storage};
 use crate::wallet::Wallets;
 use crate::webhook::{self, Webhooks};
@@ -59,6 +61,8 @@ pub struct ServicesSettings {
     pub storage: Quota,
     /// Storage collections that only server code may change, in addition to those of the program.
     pub reserved_collections: BTreeSet<String>,
+    /// Settings of the matchmaker.
+    pub matchmaker: matchmaker::ServiceSettings,
 }
 
 /// Extensions that the program adds to the services.
@@ -74,6 +78,8 @@ pub struct ServicesExtensions {
     pub event_handlers: Vec<Handler>,
     /// Storage collections that only server code may change.
     pub reserved_collections: BTreeSet<String>,
+    /// Hook `matchmaker_matched`, which decides on match candidates.
+    pub matchmaker_matched: Option<MatchedHook>,
 }
 
 /// All services of a server. Server code calls them as well.
@@ -108,6 +114,12 @@ pub struct Services {
     pub rooms: Rooms,
     /// Sockets, presences and streams.
     pub router: Arc<Router>,
+    /// Tickets of players who look for a match, and seats of matches.
+    pub matchmaker: Arc<MatchmakerService>,
+    /// Signs and verifies tokens with which matched players join a relayed match.
+    pub match_tokens: MatchTokens,
+    /// Parties of players.
+    pub parties: Arc<PartyService>,
     /// Reported events.
     pub events: Events,
     /// Delivers webhooks, if one is configured.
@@ -131,6 +143,7 @@ impl Services {
         extensions: ServicesExtensions,
     ) -> Result<Services, ServiceError> {
         let ServicesParts { store, clock, tokens, registry } = parts;
+        let match_tokens = MatchTokens::new(Arc::clone(&tokens));
         let sessions = Sessions::open(store.clone(), tokens, Arc::clone(&clock), settings.sessions).await?;
         let leaderboards = Arc::new(Leaderboards::open(store.clone(), Arc::clone(&clock)).await?);
         let http_client = HttpClient::new(&settings.http_client);
@@ -148,6 +161,16 @@ impl Services {
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         let reserved = &settings.reserved_collections | &extensions.reserved_collections;
         let storage = Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage);
+        let router = Arc::new(Router::new(registry));
+        let matchmaker = ServiceParts {
+            router: Arc::clone(&router),
+            clock: Arc::clone(&clock),
+            tokens: match_tokens.clone(),
+            hook: extensions.matchmaker_matched,
+            registry,
+        };
+        let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
+        let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
         Ok(Services {
             accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
             storage: storage.with_reserved(reserved),
@@ -156,7 +179,10 @@ impl Services {
             purchases,
             audit: Arc::new(Audit::new(store.clone(), Arc::clone(&clock), registry)),
             rooms: Rooms::new(store.clone(), Arc::clone(&clock)),
-            router: Arc::new(Router::new(registry)),
+            router,
+            matchmaker,
+            match_tokens,
+            parties,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
             hooks: extensions.hooks,

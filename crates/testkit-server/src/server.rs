@@ -60,6 +60,14 @@ impl TestServer {
     /// # Panics
     /// Panics if it does not start.
     pub async fn start(change: impl FnOnce(&mut Config)) -> TestServer {
+        TestServer::start_with(change, |server| server).await
+    }
+
+    /// Starts a server. `change` adapts its configuration, and `extend` adds hooks and functions.
+    ///
+    /// # Panics
+    /// Panics if it does not start.
+    pub async fn start_with(change: impl FnOnce(&mut Config), extend: impl FnOnce(Server) -> Server) -> TestServer {
         let data_dir = std::env::temp_dir().join(format!("aether-{}", Uuid::new_v4().simple()));
         let mut config = Config::default();
         config.data_dir = data_dir.clone();
@@ -78,7 +86,7 @@ impl TestServer {
             .game(aether_outpost_server::NAME, aether_outpost_server::settings(), Outpost::default)
             .relay("relay", RelaySettings::default());
         let audience = config.tokens.audience.clone();
-        let running = server.start(config).await.unwrap_or_else(|error| panic!("{error}"));
+        let running = extend(server).start(config).await.unwrap_or_else(|error| panic!("{error}"));
         let ring = KeyRing::open(&data_dir, unix_seconds()).expect("the server has created keys");
         TestServer {
             http: running.http,

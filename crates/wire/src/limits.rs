@@ -60,8 +60,8 @@ pub const JSON_SERVER_MESSAGE_BYTES_MAX: usize = 1_048_576;
 /// Bytes of an access token or a resume token: a signed token with claims takes about 1 KiB.
 pub const TOKEN_BYTES_MAX: usize = 3_072;
 
-/// Bytes of a room id: a UUID, a dot and the name of a node.
-pub const ROOM_ID_BYTES_MAX: usize = 96;
+/// Bytes of a room id: a UUID, a dot and the name of a node; or a signed token of the matchmaker instead of it.
+pub const ROOM_ID_BYTES_MAX: usize = 512;
 
 /// Bytes of a room code, which people type.
 pub const ROOM_CODE_BYTES_MAX: usize = 16;

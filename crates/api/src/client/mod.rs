@@ -9,6 +9,7 @@ mod event;
 mod layer;
 mod leaderboard;
 mod matches;
+mod party;
 mod profile;
 mod purchase;
 mod rpc;
@@ -159,6 +160,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(event::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
+        .with(party::routes)
         .with(profile::routes)
         .with(purchase::routes)
         .with(rpc::routes)

@@ -8,7 +8,7 @@ use axum::routing::{MethodFilter, on};
 use http::Method;
 
 /// Method, path, operation and feature of each call. docs/reference/compatibility.md lists the same.
-const UNBUILT: [(Method, &str, &str, &str); 32] = [
+const UNBUILT: [(Method, &str, &str, &str); 30] = [
     (Method::GET, "/v2/channel/{channel_id}", "ListChannelMessages", "chat"),
     (Method::DELETE, "/v2/friend", "DeleteFriends", "friends"),
     (Method::GET, "/v2/friend", "ListFriends", "friends"),
@@ -29,10 +29,8 @@ const UNBUILT: [(Method, &str, &str, &str); 32] = [
     (Method::POST, "/v2/group/{group_id}/leave", "LeaveGroup", "groups"),
     (Method::POST, "/v2/group/{group_id}/promote", "PromoteGroupUsers", "groups"),
     (Method::GET, "/v2/group/{group_id}/user", "ListGroupUsers", "groups"),
-    (Method::GET, "/v2/matchmaker/stats", "GetMatchmakerStats", "a matchmaker"),
     (Method::DELETE, "/v2/notification", "DeleteNotifications", "notifications"),
     (Method::GET, "/v2/notification", "ListNotifications", "notifications"),
-    (Method::GET, "/v2/party", "ListParties", "parties"),
     (Method::GET, "/v2/tournament", "ListTournaments", "tournaments"),
     (Method::DELETE, "/v2/tournament/{tournament_id}", "DeleteTournamentRecord", "tournaments"),
     (Method::GET, "/v2/tournament/{tournament_id}", "ListTournamentRecords", "tournaments"),

@@ -512,6 +512,7 @@ mod tests {
             purchases: Default::default(),
             storage: Default::default(),
             reserved_collections: std::collections::BTreeSet::new(),
+            matchmaker: Default::default(),
         };
         let clock = Arc::new(ManualClock::at(0)) as Arc<dyn WallClock>;
         let tokens = Arc::new(Tokens::new(ring, "aether"));

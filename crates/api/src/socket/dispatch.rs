@@ -1,6 +1,5 @@
 //! From a message of a client to its operation in the call table.
 
-mod matches;
 mod rpc;
 mod status;
 mod unbuilt;
@@ -11,7 +10,7 @@ use super::requests::AnswerFuture;
 use crate::routing::Calls as _;
 use aether_messages::Empty;
 use aether_messages::realtime::envelope::Message;
-use aether_messages::socket::{Ping, SocketAnswer, name_of};
+use aether_messages::socket::{self, Ping, SocketAnswer, name_of};
 use aether_net::MessageClass;
 use aether_services::calls::Serve;
 use aether_services::{CallContext, GrpcCode, ServiceError};
@@ -46,7 +45,9 @@ pub(super) fn class_of(message: Option<&Message>) -> MessageClass {
             | Message::MatchCreate(_)
             | Message::MatchmakerAdd(_)
             | Message::PartyCreate(_)
+            | Message::PartyJoin(_)
             | Message::PartyMatchmakerAdd(_)
+            | Message::PartyPromote(_)
             | Message::StatusUpdate(_),
         ) => MessageClass::Costly,
         _ => MessageClass::Usual,
@@ -63,15 +64,29 @@ pub(super) fn dispatch(origin: &Origin<'_>, message: Message) -> Dispatched {
         };
     };
     match message {
-        Message::MatchCreate(request) => matches::create(origin, request),
-        Message::MatchDataSend(request) => matches::send(origin, request),
-        Message::MatchJoin(request) => matches::join(origin, request),
-        Message::MatchLeave(request) => matches::leave(origin, request),
+        Message::MatchCreate(request) => origin.ordered::<socket::MatchCreate>(request),
+        Message::MatchDataSend(request) => origin.frequent::<socket::MatchDataSend>(request),
+        Message::MatchJoin(request) => origin.ordered::<socket::MatchJoin>(request),
+        Message::MatchLeave(request) => origin.ordered::<socket::MatchLeave>(request),
         Message::Ping(request) => origin.ordered::<Ping>(request),
         Message::Rpc(request) => rpc::call(origin, request),
         Message::StatusFollow(request) => status::follow(origin, request),
         Message::StatusUnfollow(request) => status::unfollow(origin, request),
         Message::StatusUpdate(request) => status::update(origin, request),
+        Message::MatchmakerAdd(request) => origin.ordered::<socket::MatchmakerAdd>(request),
+        Message::MatchmakerRemove(request) => origin.ordered::<socket::MatchmakerRemove>(request),
+        Message::PartyCreate(request) => origin.ordered::<socket::PartyCreate>(request),
+        Message::PartyJoin(request) => origin.ordered::<socket::PartyJoin>(request),
+        Message::PartyLeave(request) => origin.ordered::<socket::PartyLeave>(request),
+        Message::PartyPromote(request) => origin.ordered::<socket::PartyPromote>(request),
+        Message::PartyAccept(request) => origin.ordered::<socket::PartyAccept>(request),
+        Message::PartyRemove(request) => origin.ordered::<socket::PartyRemove>(request),
+        Message::PartyClose(request) => origin.ordered::<socket::PartyClose>(request),
+        Message::PartyUpdate(request) => origin.ordered::<socket::PartyUpdate>(request),
+        Message::PartyJoinRequestList(request) => origin.ordered::<socket::PartyJoinRequestList>(request),
+        Message::PartyMatchmakerAdd(request) => origin.ordered::<socket::PartyMatchmakerAdd>(request),
+        Message::PartyMatchmakerRemove(request) => origin.ordered::<socket::PartyMatchmakerRemove>(request),
+        Message::PartyDataSend(request) => origin.frequent::<socket::PartyDataSend>(request),
         _ => unbuilt::answer(name),
     }
 }

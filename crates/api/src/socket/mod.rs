@@ -1,9 +1,8 @@
 //! The services socket, `GET /ws`: messages of clients in the realtime protocol of existing client SDKs.
 //!
 //! `upgrade` admits the client, `protocol` implements its connection on the driver of `aether-net`, and `requests` holds
-//! the requests in flight. `dispatch` calls the operation of each message in the call table of the services; the
-//! nouns are `matches`, `rpc`, `status` and `unbuilt`. Everything that the server sends unasked comes from the router of the
-//! services ([`aether_services::router`]).
+//! the requests in flight. `dispatch` calls the operation of each message in the call table of the services. Everything
+//! that the server sends unasked comes from the router of the services ([`aether_services::router`]).
 
 mod dispatch;
 mod error;
@@ -18,7 +17,9 @@ use crate::routing::Calls as _;
 use aether_limits::RateLimit;
 use aether_messages::Operation;
 use aether_messages::socket::{
-    MatchCreate, MatchDataSend, MatchJoin, MatchLeave, Ping, StatusFollow, StatusUnfollow, StatusUpdate,
+    MatchCreate, MatchDataSend, MatchJoin, MatchLeave, MatchmakerAdd, MatchmakerRemove, PartyAccept, PartyClose,
+    PartyCreate, PartyDataSend, PartyJoin, PartyJoinRequestList, PartyLeave, PartyMatchmakerAdd, PartyMatchmakerRemove,
+    PartyPromote, PartyRemove, PartyUpdate, Ping, StatusFollow, StatusUnfollow, StatusUpdate,
 };
 use aether_net::Gateway;
 use aether_services::Services;
@@ -42,11 +43,11 @@ pub struct SocketSettings {
 }
 
 /// Returns the names and rate presets of the operations that only the socket has.
-pub(crate) fn operations() -> [(&'static str, RatePreset); 8] {
+pub(crate) fn operations() -> Vec<(&'static str, RatePreset)> {
     fn named<O: Serve>() -> (&'static str, RatePreset) {
         (<O as Operation>::NAME, O::PRESET)
     }
-    [
+    vec![
         named::<MatchCreate>(),
         named::<MatchDataSend>(),
         named::<MatchJoin>(),
@@ -55,6 +56,20 @@ pub(crate) fn operations() -> [(&'static str, RatePreset); 8] {
         named::<StatusFollow>(),
         named::<StatusUnfollow>(),
         named::<StatusUpdate>(),
+        named::<MatchmakerAdd>(),
+        named::<MatchmakerRemove>(),
+        named::<PartyCreate>(),
+        named::<PartyJoin>(),
+        named::<PartyLeave>(),
+        named::<PartyPromote>(),
+        named::<PartyAccept>(),
+        named::<PartyRemove>(),
+        named::<PartyClose>(),
+        named::<PartyUpdate>(),
+        named::<PartyJoinRequestList>(),
+        named::<PartyMatchmakerAdd>(),
+        named::<PartyMatchmakerRemove>(),
+        named::<PartyDataSend>(),
     ]
 }
 

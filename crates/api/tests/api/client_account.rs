@@ -106,6 +106,7 @@ impl World {
             purchases: purchase::Settings::default(),
             storage: storage::Quota::default(),
             reserved_collections: std::collections::BTreeSet::new(),
+            matchmaker: Default::default(),
         };
         let tokens = Arc::new(Tokens::new(ring, "aether"));
         let parts = ServicesParts { store, clock, tokens: Arc::clone(&tokens), registry: &registry };

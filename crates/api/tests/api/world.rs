@@ -92,6 +92,7 @@ impl World {
             purchases: purchase::Settings::default(),
             storage: storage::Quota::default(),
             reserved_collections: std::collections::BTreeSet::new(),
+            matchmaker: Default::default(),
         };
         let clock = Arc::new(ManualClock::at(NOW));
         let parts = ServicesParts { store, clock, tokens: Arc::new(Tokens::new(ring, "aether")), registry: &registry };

@@ -6,6 +6,7 @@
 mod arguments;
 mod declare;
 mod load;
+mod matchmaker;
 mod platforms;
 mod problem;
 mod rates;
@@ -17,6 +18,7 @@ mod value;
 
 pub use arguments::ConfigArguments;
 pub use load::{ConfigFile, Flag, Sources};
+pub use matchmaker::Matchmaker;
 pub use platforms::{Apple, Facebook, Google, Huawei, OpenIdProvider, Steam};
 pub use problem::{ConfigError, ConfigProblem, SettingSource};
 pub use rates::{OperationRate, Storage};
@@ -47,10 +49,12 @@ configuration! {
             webtransport: WebTransport,
             /// Limits of realtime connections, for every transport.
             connections: Connections,
-            /// The services socket (`/ws`): presence, status, functions. Its connections also count against `[connections]`.
+            /// The services socket (`/ws`): presence, status, parties, matchmaking, functions. Its connections also count against `[connections]`.
             socket: Socket,
             /// Settings for all rooms. `[room.<type>]` has settings for one room type.
             rooms: Rooms,
+            /// The matchmaker: tickets of players who look for a match.
+            matchmaker: Matchmaker,
             /// Database of accounts, storage, leaderboards and durable rooms.
             database: Database,
             /// The client API: accounts, storage, leaderboards.
@@ -230,7 +234,7 @@ section! {
     pub struct Socket {
         /// Maximum size of a client's message. A higher value costs memory per connection.
         message_bytes_max: usize = 65_536, within 4096..=1048576;
-        /// Rate limit of a connection's messages. Messages that cost more or reach many, such as a join of a chat or a status,
+        /// Rate limit of a connection's messages. Messages that cost more or reach many, such as a join of a party or a status,
         /// have a limit of 5 per second; data of matches and parties 60 (burst 30).
         messages_per_second: u32 = 100, within 1..=100000;
         /// Burst of `messages_per_second`: messages that may arrive at once after a pause.

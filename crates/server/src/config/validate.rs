@@ -28,6 +28,7 @@ impl Config {
         self.validate_webhook(&mut problems);
         self.validate_platforms(&mut problems);
         self.validate_rates(&mut problems);
+        self.validate_matchmaker(&mut problems);
         for (room_type, overrides) in &self.room {
             self.validate_room(&mut problems, room_type, overrides);
         }

@@ -36,7 +36,9 @@ use crate::caller::CallContext;
 use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
-use crate::{account, admin, event, leaderboard, matches, profile, purchase, router, session, status, storage};
+use crate::{
+    account, admin, event, leaderboard, matches, matchmaker, party, profile, purchase, router, session, status, storage,
+};
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
 use aether_messages::prost::Name as _;
@@ -125,6 +127,8 @@ impl Operations {
             .and(event::serve::operations)
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
+            .and(matchmaker::serve::operations)
+            .and(party::serve::operations)
             .and(profile::serve::operations)
             .and(purchase::serve::operations)
             .and(router::serve::operations)

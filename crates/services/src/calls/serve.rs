@@ -3,6 +3,7 @@
 use super::modules::Registered;
 use crate::caller::{CallContext, Caller, UserIdentity};
 use crate::error::{GrpcCode, ServiceError, TOKEN_REQUIRED};
+use crate::router::SocketSession;
 use crate::services::Services;
 use crate::session::tokens::Role;
 use aether_messages::Operation;
@@ -145,6 +146,11 @@ impl Call<'_> {
     /// Returns the socket session of the call, or an error if it came over no socket.
     pub fn socket(&self) -> Result<Uuid, ServiceError> {
         self.context.socket.ok_or(SOCKET_REQUIRED)
+    }
+
+    /// Returns the connected session of the call, or an error if it came over no socket.
+    pub fn socket_session(&self) -> Result<SocketSession, ServiceError> {
+        self.services.router.session(self.socket()?).ok_or(SOCKET_REQUIRED)
     }
 
     /// Returns the account that owns what the call writes: that of the caller, or the one that server code names.

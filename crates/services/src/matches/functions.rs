@@ -3,6 +3,7 @@
 use super::{MatchFilter, MatchInfo, NewMatch};
 use crate::calls::{Functions, invalid_body};
 use crate::error::{INTERNAL, ServiceError};
+use crate::matchmaker;
 use crate::services::Services;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,8 +16,9 @@ use uuid::Uuid;
 /// Answer of a function.
 type FunctionResult = Result<Option<Vec<u8>>, ServiceError>;
 
-/// Adds `match_create`, `match_find`, `match_list`, `match_signal`, `match_kick` and `match_end`, except where the program has a
-/// function of the same name. Only rooms and server code can call them.
+/// Adds `match_create`, `match_find`, `match_list`, `match_signal`, `match_kick`, `match_end`, `match_backfill` and
+/// `match_backfill_cancel` for rooms and server code, and the functions of the live list for clients, except where the program
+/// has a function of the same name.
 pub fn register_functions(functions: &mut Functions) {
     // Fails only if the name is taken.
     let _ = functions.register_call("match_create", create);
@@ -26,6 +28,7 @@ pub fn register_functions(functions: &mut Functions) {
     let _ = functions.register_call("match_kick", kick);
     let _ = functions.register_call("match_end", end);
     super::watch::register(functions);
+    matchmaker::functions::register(functions);
 }
 
 #[derive(Deserialize)]

@@ -6,6 +6,7 @@ use super::{
 use crate::calls::{Call, Operations, RatePreset, Serve};
 use crate::clock::new_id;
 use crate::error::{GrpcCode, ServiceError};
+use crate::services::Services;
 use aether_messages::operation::ListMatches;
 use aether_messages::socket::{MatchCreate, MatchDataSend, MatchJoin, MatchLeave};
 use aether_messages::{Empty, api, realtime};
@@ -20,6 +21,10 @@ const ID_BYTES_MAX: usize = aether_wire::limits::ROOM_ID_BYTES_MAX;
 /// Matches of a list whose request has no limit.
 const LISTED_DEFAULT: i32 = 10;
 
+const INVALID_TOKEN: ServiceError = ServiceError::new(
+    GrpcCode::InvalidArgument,
+    "The match token is invalid or has expired. Ask the matchmaker again.",
+);
 const INVALID_ID: ServiceError = ServiceError::new(GrpcCode::InvalidArgument, "Invalid match ID.");
 
 pub(crate) fn operations(operations: Operations) -> Operations {
@@ -107,7 +112,7 @@ impl Serve for ListMatches {
 }
 
 /// Sends the data of a member.
-pub fn send(services: &crate::Services, session: Uuid, request: &realtime::MatchDataSend) -> Result<(), ServiceError> {
+pub fn send(services: &Services, session: Uuid, request: &realtime::MatchDataSend) -> Result<(), ServiceError> {
     let receivers: Vec<Uuid> =
         request.presences.iter().filter_map(|presence| Uuid::try_parse(&presence.session_id).ok()).collect();
     if receivers.is_empty() && !request.presences.is_empty() {
@@ -123,8 +128,12 @@ pub fn send(services: &crate::Services, session: Uuid, request: &realtime::Match
 }
 
 /// Returns the match that a token of the matchmaker names.
-fn selector_of(_services: &crate::Services, _token: &str) -> Result<MatchSelector, ServiceError> {
-    Err(ServiceError::invalid("Match token invalid or expired."))
+pub fn selector_of(services: &Services, token: &str) -> Result<MatchSelector, ServiceError> {
+    let now = u64::try_from(services.clock.now_ms().div_euclid(1_000)).unwrap_or(0);
+    let id = services.match_tokens.verify(token, now).map_err(|_| INVALID_TOKEN)?;
+    // The matchmaker issues tokens for relayed matches, whose ids end with a dot.
+    let relayed = id.strip_suffix('.').and_then(|id| Uuid::try_parse(id).ok());
+    Ok(relayed.map_or(MatchSelector::Running(id), MatchSelector::Relayed))
 }
 
 fn checked(id: String) -> Result<String, ServiceError> {

@@ -39,6 +39,8 @@ pub struct Candidate {
 pub struct CandidateTicket {
     /// Id of the ticket.
     pub ticket: Uuid,
+    /// Creation of the ticket, in milliseconds since 1970.
+    pub created_ms: i64,
     /// Its players.
     pub users: Vec<MatchedUser>,
 }
@@ -111,6 +113,6 @@ impl CandidateTicket {
             party_id: ticket.party_id.clone(),
             properties: Arc::clone(&properties),
         });
-        CandidateTicket { ticket: ticket.id, users: users.collect() }
+        CandidateTicket { ticket: ticket.id, created_ms: ticket.created_ms, users: users.collect() }
     }
 }

@@ -35,6 +35,8 @@ pub enum MatchmakerError {
     PropertyName(String),
     /// The text of this property is too long.
     PropertyTooLong(String),
+    /// The properties have too many bytes: their number, and the limit for the maximum count of the ticket.
+    PropertiesTooLarge(usize, usize),
     /// The number of this property is not finite.
     PropertyNotFinite(String),
     /// A `widen` property is malformed, or has no property that it widens.
@@ -55,6 +57,8 @@ pub enum MatchmakerError {
     NotInCandidate,
     /// The number of players that a match asks for is zero or too large.
     Seats,
+    /// The match does not ask for players.
+    BackfillNotFound,
 }
 
 impl MatchmakerError {
@@ -74,6 +78,7 @@ impl MatchmakerError {
             MatchmakerError::TooManyProperties(_) => "too_many_properties",
             MatchmakerError::PropertyName(_) => "property_name",
             MatchmakerError::PropertyTooLong(_) => "property_too_long",
+            MatchmakerError::PropertiesTooLarge(..) => "properties_too_large",
             MatchmakerError::PropertyNotFinite(_) => "property_not_finite",
             MatchmakerError::Widening(_) => "widening",
             MatchmakerError::TooManyWidenings => "too_many_widenings",
@@ -84,6 +89,7 @@ impl MatchmakerError {
             MatchmakerError::CandidateNotFound => "candidate_not_found",
             MatchmakerError::NotInCandidate => "not_in_candidate",
             MatchmakerError::Seats => "seats",
+            MatchmakerError::BackfillNotFound => "backfill_not_found",
         }
     }
 }
@@ -124,6 +130,9 @@ impl fmt::Display for MatchmakerError {
             MatchmakerError::PropertyTooLong(name) => {
                 write!(f, "Property `{name}` is too long. Use at most {PROPERTY_TEXT_BYTES_MAX} bytes.")
             }
+            MatchmakerError::PropertiesTooLarge(bytes, limit) => {
+                write!(f, "The properties have {bytes} bytes. Use at most {limit}: fewer for a larger maximum count.")
+            }
             MatchmakerError::PropertyNotFinite(name) => write!(f, "Property `{name}` is not a finite number."),
             MatchmakerError::Widening(name) => write!(
                 f,
@@ -140,6 +149,7 @@ impl fmt::Display for MatchmakerError {
             MatchmakerError::CandidateNotFound => write!(f, "The match candidate does not exist any more."),
             MatchmakerError::NotInCandidate => write!(f, "The decision names no ticket of the match candidate."),
             MatchmakerError::Seats => write!(f, "Invalid number of seats: use 1 to {COUNT_MAX}."),
+            MatchmakerError::BackfillNotFound => write!(f, "The match does not ask for players."),
         }
     }
 }
@@ -151,7 +161,9 @@ impl From<MatchmakerError> for ServiceError {
         let code = match error {
             MatchmakerError::TooManyTickets => GrpcCode::ResourceExhausted,
             MatchmakerError::Full => GrpcCode::Unavailable,
-            MatchmakerError::TicketNotFound | MatchmakerError::CandidateNotFound => GrpcCode::NotFound,
+            MatchmakerError::TicketNotFound
+            | MatchmakerError::CandidateNotFound
+            | MatchmakerError::BackfillNotFound => GrpcCode::NotFound,
             _ => GrpcCode::InvalidArgument,
         };
         ServiceError::with(code, error.to_string())

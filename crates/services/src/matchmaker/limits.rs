@@ -21,6 +21,16 @@ pub const PROPERTY_NAME_BYTES_MAX: usize = 64;
 /// Longest string property, in bytes: patterns do not match longer text.
 pub const PROPERTY_TEXT_BYTES_MAX: usize = aether_query::limits::PATTERN_TEXT_BYTES_MAX;
 
+/// Bytes of a property in addition to its name and value: their lengths and tags in a message.
+pub const PROPERTY_EXTRA_BYTES: usize = 8;
+
+/// Most bytes of the properties of a ticket: names, values and [`PROPERTY_EXTRA_BYTES`] for each.
+pub const PROPERTIES_BYTES_MAX: usize = 4_096;
+
+/// Most bytes of the properties of all players of a match. Every player gets all of them in one message, which must fit
+/// into an outbox. A ticket for matches of up to n players therefore has at most one n-th of it.
+pub const MATCH_PROPERTIES_BYTES_MAX: usize = 128 << 10;
+
 /// Longest query, in bytes. It fits into a socket message with its properties.
 pub const QUERY_BYTES_MAX: usize = 2_048;
 
@@ -58,6 +68,10 @@ pub const GROUP_STEPS_TOTAL_MAX: u64 = 4 * GROUP_STEPS_MAX;
 /// Steps that count as one comparison of [`Settings::work_max`](super::Settings::work_max): they read a table.
 pub const GROUP_STEPS_PER_WORK: u64 = 8;
 
+/// Most bytes of a player in the message of a match, without properties: ids of the user, the session and the party, and
+/// the username.
+const PLAYER_BYTES_MAX: usize = 384;
+
 /// Most running matches that ask for players at a time.
 pub const BACKFILLS_MAX: usize = 20_000;
 
@@ -65,5 +79,6 @@ pub const BACKFILLS_MAX: usize = 20_000;
 pub const COMPLETIONS_SHOWN: usize = 10;
 
 const _: () = assert!(GROUP_STEPS_MAX >= (COUNT_MAX * COUNT_MAX) as u64, "a whole match takes fewer");
+const _: () = assert!(MATCH_PROPERTIES_BYTES_MAX + COUNT_MAX * PLAYER_BYTES_MAX < crate::router::OUTBOX_BYTES_MAX);
 const _: () = assert!(CANDIDATES_MIN <= CANDIDATES_MAX);
 const _: () = assert!(QUERY_BYTES_MAX <= aether_query::limits::QUERY_BYTES_MAX);

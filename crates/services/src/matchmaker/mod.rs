@@ -1,6 +1,6 @@
 //! Matchmaker: forms matches of tickets whose queries accept each other.
 //!
-//! A state machine without I/O. The time is an argument, in milliseconds since 1970; ids of tickets come from the caller;
+//! [`MatchmakerService`] serves it to sockets and rooms. [`Matchmaker`] is the state machine without I/O. The time is an argument, in milliseconds since 1970; ids of tickets come from the caller;
 //! the same calls give the same results. The caller runs it when [`Matchmaker::next_run_ms`] says so, polls its output,
 //! and decides on each candidate:
 //!
@@ -58,12 +58,18 @@
 mod backfill;
 mod blocks;
 mod candidate;
+mod decision;
 mod error;
+pub(crate) mod functions;
 mod group;
 pub mod limits;
+mod message;
+mod metrics;
 mod pool;
 mod run;
 mod seats;
+pub(crate) mod serve;
+mod service;
 mod stats;
 mod ticket;
 mod widening;
@@ -72,7 +78,10 @@ pub use backfill::BackfillRequest;
 pub use candidate::{
     Candidate, CandidateId, CandidateTicket, Decision, Delivery, MatchTarget, Matched, MatchedUser, Output,
 };
+pub use decision::{MatchPlan, MatchedAnswer, MatchedHook, decide};
 pub use error::MatchmakerError;
+pub(crate) use service::ServiceParts;
+pub use service::{MatchmakerService, RunPart, ServiceSettings};
 pub use stats::{Completion, MatchmakerStats, RunStats};
 pub use ticket::{NewTicket, Properties, UserPresence};
 
@@ -280,6 +289,12 @@ impl Matchmaker {
         is_reserved
     }
 
+    /// Returns true if a match keeps a seat for a user.
+    #[must_use]
+    pub fn has_seat(&self, match_id: &str, user: Uuid) -> bool {
+        self.seats.has(match_id, user)
+    }
+
     /// Number of reserved seats of a match.
     #[must_use]
     pub fn reserved_seats(&self, match_id: &str) -> usize {
@@ -312,6 +327,11 @@ impl Matchmaker {
             completions: self.counters.completions.iter().copied().collect(),
             last_run: self.counters.last_run,
         }
+    }
+
+    /// Numbers of tickets, backfills and reserved seats.
+    fn sizes(&self) -> (usize, usize, usize) {
+        (self.pool.len(), self.backfills.len(), self.seats.len())
     }
 
     /// Keys of the named tickets of a candidate, in its order.

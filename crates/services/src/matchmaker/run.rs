@@ -32,11 +32,11 @@ impl Matchmaker {
     /// waits.
     #[must_use]
     pub fn next_run_ms(&self) -> Option<i64> {
-        let has_news = !self.arrivals.is_empty() || self.backfills.has_active();
+        let has_news = !self.arrivals.is_empty() || !self.queue.is_empty() || self.backfills.has_active();
         if has_news && self.work_left > 0 {
             return Some(i64::MIN);
         }
-        let has_rest = has_news || !self.queue.is_empty() || self.backfills.has_later();
+        let has_rest = has_news || self.backfills.has_later();
         let every_interval = has_rest || !self.settings.mutual && !self.pool.waiting().is_empty();
         let next = every_interval.then(|| self.interval.saturating_add(1).saturating_mul(self.settings.interval_ms));
         let wake = self.wakes.first().map(|(wake_ms, _)| *wake_ms);
@@ -45,6 +45,12 @@ impl Matchmaker {
 
     /// Frees the seats of players who did not join, and lets tickets and backfills search.
     pub fn run(&mut self, now_ms: i64) {
+        self.run_part(now_ms, u64::MAX);
+    }
+
+    /// Runs as [`run`](Self::run), and stops after this much work, in comparisons. The caller continues with another call
+    /// if [`next_run_ms`](Self::next_run_ms) says so.
+    pub fn run_part(&mut self, now_ms: i64, work: u64) {
         let is_new_interval = self.start_interval(now_ms);
         for (match_id, users) in self.seats.expire(now_ms) {
             self.backfills.open(&match_id, users.len());
@@ -52,14 +58,15 @@ impl Matchmaker {
         }
         self.queue_tickets(is_new_interval, now_ms);
         let before = self.work_left;
+        let enough = before.saturating_sub(work);
         self.counters.last_run = RunStats::default();
-        while self.work_left > 0
+        while self.work_left > enough
             && let Some(match_id) = self.backfills.next_active()
         {
             self.counters.last_run.searches += 1;
             self.search_backfill(&match_id, now_ms);
         }
-        while self.work_left > 0
+        while self.work_left > enough
             && let Some(key) = self.queue.pop_front()
         {
             self.search(key, now_ms);

@@ -47,6 +47,11 @@ impl Seats {
         }
     }
 
+    /// Returns true if a user has a reserved seat.
+    pub fn has(&self, match_id: &str, user: Uuid) -> bool {
+        self.matches.get(match_id).is_some_and(|users| users.contains_key(&user))
+    }
+
     /// Number of reserved seats of a match.
     pub fn of_match(&self, match_id: &str) -> usize {
         self.matches.get(match_id).map_or(0, BTreeMap::len)

@@ -2,7 +2,8 @@
 
 use super::error::MatchmakerError;
 use super::limits::{
-    COUNT_MAX, PROPERTIES_MAX, PROPERTY_NAME_BYTES_MAX, PROPERTY_TEXT_BYTES_MAX, QUERY_BYTES_MAX, QUERY_COST_MAX,
+    COUNT_MAX, MATCH_PROPERTIES_BYTES_MAX, PROPERTIES_BYTES_MAX, PROPERTIES_MAX, PROPERTY_EXTRA_BYTES,
+    PROPERTY_NAME_BYTES_MAX, PROPERTY_TEXT_BYTES_MAX, QUERY_BYTES_MAX, QUERY_COST_MAX,
 };
 use super::widening::Widening;
 use aether_query::{Document, DocumentBuilder, MatchScore, Query};
@@ -97,6 +98,7 @@ impl NewTicket {
         check_presences(&self.presences, counts.max)?;
         let query = parse_query(&self.query)?;
         self.properties.check()?;
+        self.properties.check_bytes(counts.max)?;
         let widenings = Widening::all_of(&self.properties.numbers)?;
         let builder = self.party_id.iter().fold(Document::builder(), |builder, party| builder.text("party_id", party));
         let builder = builder
@@ -178,6 +180,17 @@ impl Properties {
             Some((name, _)) => Err(MatchmakerError::PropertyNotFinite(name.clone())),
             None => Ok(()),
         }
+    }
+}
+
+impl Properties {
+    /// Checks the size of the properties of a ticket for matches of up to this many players.
+    fn check_bytes(&self, count_max: usize) -> Result<(), MatchmakerError> {
+        let strings = self.strings.iter().map(|(name, text)| PROPERTY_EXTRA_BYTES + name.len() + text.len());
+        let numbers = self.numbers.keys().map(|name| PROPERTY_EXTRA_BYTES + name.len() + size_of::<f64>());
+        let bytes: usize = strings.chain(numbers).sum();
+        let limit = PROPERTIES_BYTES_MAX.min(MATCH_PROPERTIES_BYTES_MAX / count_max.max(1));
+        if bytes <= limit { Ok(()) } else { Err(MatchmakerError::PropertiesTooLarge(bytes, limit)) }
     }
 }
 

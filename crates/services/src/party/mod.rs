@@ -1,6 +1,6 @@
 //! Parties: groups of players who stay together over matches.
 //!
-//! A state machine without I/O: each message of a socket is one call, whose [`Outcome`] has the answer and the messages to
+//! [`PartyService`] serves them to sockets. [`Parties`] is the state machine without I/O: each message of a socket is one call, whose [`Outcome`] has the answer and the messages to
 //! other sessions. Ids come from the caller. When the members of a party change, its matchmaker tickets end: the caller
 //! passes [`Outcome::changed`] to [`Matchmaker::remove_party`](crate::matchmaker::Matchmaker::remove_party).
 //!
@@ -13,12 +13,16 @@ mod event;
 pub mod limits;
 mod list;
 mod matchmaking;
+mod message;
+pub(crate) mod serve;
+mod service;
 mod state;
 
 pub use error::PartyError;
 pub use event::{Outcome, PartyEvent, PartyInfo, PartyState};
 pub use list::{PartyFilter, PartyPage};
 pub use matchmaking::TicketRequest;
+pub use service::PartyService;
 
 use crate::matchmaker::UserPresence;
 use aether_query::{Document, DocumentIndex};
@@ -82,6 +86,12 @@ impl Parties {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parties.is_empty()
+    }
+
+    /// Returns true if there is a party with this id.
+    #[must_use]
+    pub fn contains(&self, party_id: &str) -> bool {
+        self.parties.contains_key(party_id)
     }
 
     /// Creates a party, whose first member and leader is the creator. Answers with its state.

@@ -134,6 +134,26 @@ impl Router {
         self.change(|state| state.table.track(session, stream, meta))
     }
 
+    /// Adds a session to a stream and sends it a message that is made of the visible presences of the stream. The session
+    /// gets the events of all later changes after the message, beginning with its own join.
+    pub fn track_with_message(
+        &self,
+        session: Uuid,
+        stream: &StreamId,
+        meta: PresenceMeta,
+        message: impl FnOnce(Vec<Presence>) -> Message,
+    ) -> Result<bool, ServiceError> {
+        let mut woken = Vec::new();
+        let is_changed = self.change(|state| {
+            let is_changed = state.table.track(session, stream, meta)?;
+            let message = Outgoing::new(message(state.table.list(stream, Shown::Visible)));
+            self.queue(state, &[session], &message, &mut woken);
+            Ok(is_changed)
+        });
+        wake(&woken);
+        is_changed
+    }
+
     /// Removes a session from a stream. Returns false if it is not in it.
     pub fn untrack(&self, session: Uuid, stream: &StreamId) -> bool {
         self.change(|state| state.table.untrack(session, stream))

@@ -5,6 +5,7 @@
 
 mod history;
 pub mod keys;
+mod match_tokens;
 mod refresh;
 mod revocations;
 mod roles;
@@ -12,6 +13,7 @@ pub(crate) mod serve;
 pub mod tokens;
 
 pub use history::{HISTORY_MAX, SessionRecord, SessionState};
+pub use match_tokens::{MATCH_TOKEN_SECONDS, MatchTokens};
 pub use revocations::Revocations;
 pub use roles::Roles;
 

@@ -5,7 +5,7 @@
 //! player. Only the development key grants the role in the token; in other tokens it is for the client. A refresh token has another audience, so that neither kind passes for the other, and `gen`:
 //! the number of earlier refreshes.
 
-use super::keys::KeyRing;
+use super::keys::{Key, KeyRing};
 use aether_wire::Permissions;
 use aether_wire::SessionId;
 use aether_wire::limits::TOKEN_BYTES_MAX;
@@ -13,6 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -186,8 +187,6 @@ impl Tokens {
     #[must_use]
     pub fn sign(&self, claims: &Claims) -> String {
         let key = if claims.role.is_some() { self.ring.development() } else { self.ring.signing() };
-        let mut header = Header::new(Algorithm::HS256);
-        header.kid = Some(key.id().to_owned());
         let (audience, generation) = match claims.kind {
             TokenKind::Access | TokenKind::Guest => (&self.audience, None),
             TokenKind::Refresh(generation) => (&self.refresh_audience, Some(generation)),
@@ -205,9 +204,17 @@ impl Tokens {
             role: role.map(|role| role.to_string()),
             generation,
         };
-        let wire = RawValue::from_string(plain_json(&wire)).expect("it is JSON");
-        jsonwebtoken::encode(&header, &wire, &EncodingKey::from_secret(key.secret()))
-            .expect("raw JSON always serializes, and HS256 takes any key")
+        encode(key, &wire)
+    }
+
+    /// Signs claims of another kind of token with the newest own key.
+    pub(super) fn sign_claims(&self, claims: &impl Serialize) -> String {
+        encode(self.ring.signing(), claims)
+    }
+
+    /// Returns the audience of tokens of another kind.
+    pub(super) fn audience_for(&self, suffix: &str) -> String {
+        format!("{}{suffix}", self.audience)
     }
 
     /// Returns the secret by which a person shows that the development key is theirs, in letters and digits that fit into a
@@ -240,19 +247,7 @@ impl Tokens {
         now: u64,
         development_allowed: bool,
     ) -> Result<(VerifiedToken, Option<u64>), TokenError> {
-        if token.len() > TOKEN_BYTES_MAX {
-            return Err(TokenError::TooLong);
-        }
-        let header = read_header(token)?;
-        if header.alg != ALGORITHM {
-            return Err(TokenError::Algorithm);
-        }
-        let key = header.kid.as_deref().and_then(|id| self.ring.find(id)).ok_or(TokenError::UnknownKey)?;
-        if key.is_development() && !development_allowed {
-            return Err(TokenError::DevelopmentKey);
-        }
-        let decoded = jsonwebtoken::decode(token, &DecodingKey::from_secret(key.secret()), &signature_only());
-        let claims: WireClaims = decoded.map_err(|error| signature_error(error.kind()))?.claims;
+        let (claims, key): (WireClaims, &Key) = self.read(token, development_allowed)?;
         check(&claims, audience, now)?;
         let claimed = claims.role.filter(|_| key.is_development());
         let role = claimed.map_or(Ok(Role::Player), |role| role.parse().map_err(|RoleError| TokenError::Malformed))?;
@@ -268,6 +263,36 @@ impl Tokens {
         };
         Ok((verified, claims.generation))
     }
+
+    /// Returns the claims of a token whose signature is valid, and its key. Audience and times are not checked yet.
+    pub(super) fn read<C: DeserializeOwned>(
+        &self,
+        token: &str,
+        development_allowed: bool,
+    ) -> Result<(C, &Key), TokenError> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(TokenError::TooLong);
+        }
+        let header = read_header(token)?;
+        if header.alg != ALGORITHM {
+            return Err(TokenError::Algorithm);
+        }
+        let key = header.kid.as_deref().and_then(|id| self.ring.find(id)).ok_or(TokenError::UnknownKey)?;
+        if key.is_development() && !development_allowed {
+            return Err(TokenError::DevelopmentKey);
+        }
+        let decoded = jsonwebtoken::decode(token, &DecodingKey::from_secret(key.secret()), &signature_only());
+        Ok((decoded.map_err(|error| signature_error(error.kind()))?.claims, key))
+    }
+}
+
+/// Signs claims with a key.
+fn encode(key: &Key, claims: &impl Serialize) -> String {
+    let mut header = Header::new(Algorithm::HS256);
+    header.kid = Some(key.id().to_owned());
+    let claims = RawValue::from_string(plain_json(claims)).expect("it is JSON");
+    jsonwebtoken::encode(&header, &claims, &EncodingKey::from_secret(key.secret()))
+        .expect("raw JSON always serializes, and HS256 takes any key")
 }
 
 fn check(claims: &WireClaims, audience: &str, now: u64) -> Result<(), TokenError> {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 const HOUR_MS: i64 = 3_600_000;
 const START: i64 = 500_000 * HOUR_MS;
 
-async fn services(store: Store, clock: &Arc<ManualClock>, registry: &Registry) -> Arc<Services> {
+pub async fn services(store: Store, clock: &Arc<ManualClock>, registry: &Registry) -> Arc<Services> {
     let folder = std::env::temp_dir().join(format!("aether-audit-{}", Uuid::new_v4()));
     let ring = KeyRing::open(&folder, 0).expect("the folder can be created");
     let _ = std::fs::remove_dir_all(&folder);
@@ -27,6 +27,7 @@ async fn services(store: Store, clock: &Arc<ManualClock>, registry: &Registry) -
         purchases: Default::default(),
         storage: Default::default(),
         reserved_collections: Default::default(),
+        matchmaker: Default::default(),
     };
     let tokens = Arc::new(Tokens::new(ring, "aether"));
     let parts = ServicesParts { store, clock: Arc::clone(clock) as _, tokens, registry };

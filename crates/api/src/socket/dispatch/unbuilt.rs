@@ -6,7 +6,7 @@ use crate::socket::error::SocketError;
 use aether_messages::realtime::error::Code;
 
 /// Features by the start of the names of their messages; the first match counts.
-const FEATURES: [(&str, &str); 3] = [("Channel", "chat"), ("Matchmaker", "a matchmaker"), ("Party", "parties")];
+const FEATURES: [(&str, &str); 1] = [("Channel", "chat")];
 
 pub(super) fn answer(name: &'static str) -> Dispatched {
     let feature = FEATURES.iter().find(|(start, _)| name.starts_with(start)).map_or("it", |(_, feature)| feature);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Operations of the protocol that are not implemented yet, and the health check.
-const NOT_IN_TABLE: [&str; 33] = [
+const NOT_IN_TABLE: [&str; 31] = [
     "Healthcheck",
     "ListFriends",
     "ListFriendsOfFriends",
@@ -41,8 +41,6 @@ const NOT_IN_TABLE: [&str; 33] = [
     "ListTournamentRecords",
     "ListTournamentRecordsAroundOwner",
     "ListMatches",
-    "ListParties",
-    "GetMatchmakerStats",
 ];
 
 fn names(world: &World) -> BTreeSet<&str> {

@@ -128,12 +128,16 @@ fn presets_match_the_operations() {
         ("ValidatePurchaseApple", RatePreset::Expensive),
         ("ExportAccount", RatePreset::Expensive),
         ("LinkEmail", RatePreset::Expensive),
+        ("ListParties", RatePreset::Expensive),
     ] {
         assert_eq!(preset(name), Some(expected), "{name}");
     }
     for (name, preset) in &operations {
-        let of_socket = ["Ping", "StatusFollow", "StatusUnfollow"].contains(name);
+        let of_socket =
+            ["Ping", "StatusFollow", "StatusUnfollow", "PartyJoinRequestList", "PartyDataSend"].contains(name);
         let reads = name.starts_with("Get") || name.starts_with("List") || name.starts_with("Read") || of_socket;
-        assert_eq!(*preset == RatePreset::Read, reads, "{name}");
+        // It searches all parties.
+        let is_costly = *name == "ListParties";
+        assert_eq!(*preset == RatePreset::Read, reads && !is_costly, "{name}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod errors;
 mod layers;
+mod matchmaker;
 mod platforms;
 mod public;
 mod rates;

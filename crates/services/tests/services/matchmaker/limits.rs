@@ -2,10 +2,12 @@
 
 use super::*;
 use aether_services::matchmaker::limits::{
-    COUNT_MAX, PROPERTIES_MAX, PROPERTY_NAME_BYTES_MAX, PROPERTY_TEXT_BYTES_MAX, QUERY_BYTES_MAX, QUERY_COST_MAX,
-    TICKETS_PER_SESSION_MAX, TICKETS_PER_USER_MAX, WIDENED_MAX,
+    COUNT_MAX, MATCH_PROPERTIES_BYTES_MAX, PROPERTIES_BYTES_MAX, PROPERTIES_MAX, PROPERTY_EXTRA_BYTES,
+    PROPERTY_NAME_BYTES_MAX, PROPERTY_TEXT_BYTES_MAX, QUERY_BYTES_MAX, QUERY_COST_MAX, TICKETS_PER_SESSION_MAX,
+    TICKETS_PER_USER_MAX, WIDENED_MAX,
 };
 use aether_services::{GrpcCode, ServiceError};
+use std::collections::BTreeMap;
 
 /// Label of the error of a ticket, or `ok`.
 fn result(new: NewTicket) -> &'static str {
@@ -71,6 +73,44 @@ fn properties_are_limited() {
     let text = |bytes| result(NewTicket { properties: texts(&[("t", "x".repeat(bytes).as_str())]), ..ticket(&[1]) });
     assert_eq!(text(PROPERTY_TEXT_BYTES_MAX), "ok");
     assert_eq!(text(PROPERTY_TEXT_BYTES_MAX + 1), "property_too_long");
+}
+
+#[test]
+fn the_properties_of_all_players_of_a_match_are_limited_together() {
+    // Texts of 100 bytes, and one that fills up to the wanted sum.
+    let sized = |bytes: usize, max_count: usize| {
+        let whole = 2 + 100 + PROPERTY_EXTRA_BYTES;
+        let mut strings: BTreeMap<String, String> =
+            (0..(bytes / whole) - 1).map(|number| (format!("{number:02}"), "x".repeat(100))).collect();
+        let rest = bytes - strings.len() * whole;
+        strings.insert("z".to_owned(), "x".repeat(rest - 1 - PROPERTY_EXTRA_BYTES));
+        result(NewTicket { max_count, properties: Properties { strings, ..Properties::default() }, ..ticket(&[1]) })
+    };
+    assert_eq!(sized(PROPERTIES_BYTES_MAX, 2), "ok");
+    assert_eq!(sized(PROPERTIES_BYTES_MAX + 1, 2), "properties_too_large");
+    let share = MATCH_PROPERTIES_BYTES_MAX / COUNT_MAX;
+    assert_eq!(sized(share, COUNT_MAX), "ok");
+    assert_eq!(sized(share + 1, COUNT_MAX), "properties_too_large");
+}
+
+#[test]
+fn a_run_in_parts_finds_what_a_whole_run_finds() {
+    let filled = || {
+        let mut matchmaker = matchmaker();
+        for number in 1..=40 {
+            matchmaker.add(skilled(number, f64::from(number as u32 / 4), 0..=10), 0).expect("the ticket is valid");
+        }
+        matchmaker
+    };
+    let whole = run(&mut filled(), 0);
+    let (mut matchmaker, mut found, mut parts) = (filled(), Vec::new(), 0);
+    while matchmaker.next_run_ms() == Some(i64::MIN) {
+        matchmaker.run_part(0, 1);
+        parts += 1;
+        found.extend(std::iter::from_fn(|| matchmaker.poll_output()));
+    }
+    assert!(parts > 10, "{parts}");
+    assert_eq!(found, whole.into_iter().map(Output::Candidate).collect::<Vec<_>>());
 }
 
 #[test]

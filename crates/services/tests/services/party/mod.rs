@@ -2,6 +2,7 @@
 
 mod model;
 mod rules;
+mod service;
 
 use aether_services::matchmaker::{Delivery, UserPresence};
 use aether_services::party::{NewParty, Outcome, Parties, PartyEvent, PartyUpdate};

@@ -6,7 +6,7 @@ use aether_engine::{Context, Game, GameSchemaBuilder, JoinRequest, PlayerMessage
 use aether_server::config::Config;
 use aether_server::services::matches::{MatchFilter, NewMatch};
 use aether_server::{RunningServer, Server};
-use aether_testkit_server::{ApiClient, PROTOBUF, ServicesSocket, TestPlayer, TestServer, TransportKind};
+use aether_testkit_server::{ApiClient, PROTOBUF, ServicesSocket, TRANSPORTS, TestPlayer, TestServer, TransportKind};
 use aether_wire::{
     ClientMessage, CommandSeq, ErrorCode, Event, GameBody, GameMessage, Hello, PlayerId, RoomId, RoomSelector,
     ServerMessage, Token,
@@ -430,5 +430,105 @@ async fn changes(member: &mut Member, is_wanted: impl Fn(&Value) -> bool) -> Val
                 return changes;
             }
         }
+    }
+}
+
+/// Lets two users search for each other, and returns the message that each gets.
+async fn matched(members: [&mut Member; 2]) -> [Value; 2] {
+    let [one, other] = members;
+    let add = json!({ "matchmaker_add": { "min_count": 2, "max_count": 2, "query": "*" } });
+    for member in [&mut *one, &mut *other] {
+        let ticket = member.socket.request(add.clone()).await;
+        assert!(ticket["matchmaker_ticket"]["ticket"].is_string(), "{ticket}");
+    }
+    [matched_message(one).await, matched_message(other).await]
+}
+
+async fn matched_message(member: &mut Member) -> Value {
+    loop {
+        let mut message = member.socket.next().await;
+        if message["matchmaker_matched"].is_object() {
+            return message["matchmaker_matched"].take();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn matched_players_meet_by_token_over_every_transport() {
+    let server = TestServer::start(|_| {}).await;
+    for transport in TRANSPORTS {
+        let mut members = Vec::new();
+        for _ in 0..2 {
+            let client = ApiClient::new_user(server.http).await;
+            members.push(Member { socket: ServicesSocket::connect(server.http, &client.token).await, client });
+        }
+        let [mut ann, mut bob] = <[Member; 2]>::try_from(members).ok().expect("two");
+        let [to_ann, to_bob] = matched([&mut ann, &mut bob]).await;
+        let token = |matched: &Value| matched["token"].as_str().expect("a token").to_owned();
+        let joined = ann.socket.request(json!({ "match_join": { "token": token(&to_ann) } })).await;
+        let id = joined["match"]["match_id"].as_str().unwrap_or_else(|| panic!("{joined}")).to_owned();
+        ann.presence("joins").await;
+        let room = Some(RoomSelector::Id(RoomId(token(&to_bob))));
+        let hello = Hello { token: Some(Token::new(bob.client.token.clone())), room, ..Hello::default() };
+        let mut player = server.join(transport, PROTOBUF, &hello).await;
+        assert_eq!(player.welcome.room.0, id, "over {}", transport.name());
+        assert_eq!(ann.presence("joins").await, std::slice::from_ref(&bob.client.user));
+        ann.send(&id, 8, "hello").await;
+        assert_eq!(event(&mut player, 8).await, b"hello");
+        let forged = ann.socket.request(json!({ "match_join": { "token": format!("{}x", token(&to_ann)) } })).await;
+        assert_eq!(forged["error"]["code"], 3, "{forged}");
+        let room = Some(RoomSelector::Id(RoomId(format!("{}x", token(&to_bob)))));
+        let hello = Hello { room, ..hello };
+        let refused = server.try_join(transport, PROTOBUF, &hello).await.err().expect("a forged token is refused");
+        assert_eq!(refused.code, ErrorCode::RoomNotFound, "{refused:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_match_keeps_seats_for_matched_players() {
+    let server = Talking::start(|config| {
+        config.matchmaker.room_type = Some("talk".to_owned());
+        config.room_mut("talk").players_max = Some(2);
+    })
+    .await;
+    let (mut ann, mut bob, mut eve) = (server.player().await, server.player().await, server.player().await);
+    let [to_ann, to_bob] = matched([&mut ann, &mut bob]).await;
+    let id = to_ann["match_id"].as_str().expect("a room").to_owned();
+    assert_eq!(to_bob["match_id"], json!(id), "{to_bob}");
+    let refused = eve.join(&id).await;
+    assert_eq!(refused["error"]["code"], 5, "both places are kept: {refused}");
+    assert!(refused["error"]["message"].as_str().expect("a text").contains("matched players"), "{refused}");
+    assert_eq!(ann.join(&id).await["match"]["authoritative"], true);
+    assert_eq!(eve.join(&id).await["error"]["code"], 5, "one place is kept for bob");
+    let player = connected(server.running.http, &bob.client.token, &id).await;
+    let matchmaker = &server.running.services().matchmaker;
+    assert_eq!(matchmaker.reserved_seats(&id), 0, "both seats were taken");
+    drop(player);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_gets_state_only_if_the_room_type_says_so() {
+    for is_sent in [true, false] {
+        let server = Talking::start(|config| config.room_mut("talk").socket_state = Some(is_sent)).await;
+        let id = server.create("").await;
+        let mut ann = server.player().await;
+        ann.join(&id).await;
+        let mut packets = 0;
+        // The first snapshot is built in a tick after the join, so it comes before one of these answers.
+        for number in 0..20 {
+            ann.send(&id, WHISPER, &number.to_string()).await;
+            loop {
+                let message = ann.socket.next().await;
+                match message["match_data"]["op_code"].as_str() {
+                    Some("-1") => packets += 1,
+                    Some("2") => break,
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!(packets > 0, is_sent, "{packets} packets");
+        server.stop().await;
     }
 }

@@ -6,6 +6,8 @@ mod flood;
 mod frames;
 mod functions;
 mod matches;
+mod matchmaker;
 mod membership;
+mod party;
 mod sessions;
 mod status;
