@@ -154,9 +154,10 @@ impl Best {
 }
 
 fn measure_aether(protocol: Protocol, flush_ms: u32, steps: &[usize], length: Length) -> Outcome<Vec<Measured>> {
+    let room_type = if protocol == Protocol::Matches { "match" } else { "relay" };
     let settings = [
-        format!("room.relay.flush_ms={flush_ms}"),
-        format!("room.relay.players_max={PER_ROOM}"),
+        format!("room.{room_type}.flush_ms={flush_ms}"),
+        format!("room.{room_type}.players_max={PER_ROOM}"),
         "webtransport.enabled=false".to_owned(),
     ];
     let path = if protocol == Protocol::Matches { "/ws" } else { "/rt" };

@@ -60,6 +60,33 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// With so many documents, the clauses of a query also filter the lists of each other.
+    #[test]
+    fn a_search_of_many_documents_finds_the_same(
+        documents in prop::collection::vec(documents(), 100..250),
+        queries in prop::collection::vec(queries(), 8..16),
+    ) {
+        let mut index = DocumentIndex::new();
+        let mut plain = Plain::default();
+        for (key, value) in (0..).zip(&documents) {
+            index.insert(key, document(value));
+            plain.insert(key, document(value));
+        }
+        for query in queries {
+            let query = Query::parse(&query).unwrap();
+            let found = index.search(&query, documents.len(), &SearchOrder::best_then_oldest());
+            prop_assert_eq!(&found, &plain.best(&query, false), "{}", query);
+            if let Some(candidates) = index.candidates(&query) {
+                let candidates: BTreeSet<u8> = candidates.into_iter().collect();
+                prop_assert!(found.iter().all(|key| candidates.contains(key)), "{}", query);
+            }
+        }
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_500))]
 
     #[test]

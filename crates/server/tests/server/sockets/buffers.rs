@@ -55,15 +55,38 @@ async fn flood(change: impl FnOnce(&mut Config)) -> Held {
         change(config);
     })
     .await;
-    let socket = RawSocket::open_slow(&server, JSON, CLIENT_BYTES).await;
-    let mut socket = join(&server, socket).await;
+    let mut held = flood_until(&server, |_| false).await;
+    held.answered = server.metric("aether_bytes_sent_total", &[]) as u64;
+    until("the reason", || server.metric("aether_connections_closed_total", &[("reason", "too_slow")]) == 1.0).await;
+    server.stop().await;
+    held
+}
+
+/// Sends pings without reading the answers, until the system holds enough. The server waits longer than that takes.
+async fn flood_enough(change: impl FnOnce(&mut Config), is_enough: impl Fn(&Held) -> bool) -> Held {
+    let server = TestServer::start(|config| {
+        small_buffers(config);
+        config.connections.write_stall_seconds = 60;
+        change(config);
+    })
+    .await;
+    let held = flood_until(&server, is_enough).await;
+    server.stop().await;
+    held
+}
+
+/// Sends pings until the system holds enough or the server closes the connection. Returns the most bytes that the system
+/// held.
+async fn flood_until(server: &TestServer, is_enough: impl Fn(&Held) -> bool) -> Held {
+    let socket = RawSocket::open_slow(server, JSON, CLIENT_BYTES).await;
+    let mut socket = join(server, socket).await;
     let client = socket.stream.local_addr().expect("it is connected");
     let pings: Vec<u8> = (1..=100).flat_map(ping).collect();
     let mut held = Held { answered: 0, to_send: 0, received: 0 };
     let flooding = async { while socket.stream.write_all(&pings).await.is_ok() {} };
     let watching = async {
         let mut pace = tokio::time::interval(Duration::from_millis(5));
-        loop {
+        while !is_enough(&held) {
             pace.tick().await;
             if let Some((to_send, received)) = system_queues(server.http, client) {
                 held.to_send = held.to_send.max(to_send);
@@ -77,10 +100,7 @@ async fn flood(change: impl FnOnce(&mut Config)) -> Held {
             () = watching => {}
         }
     };
-    timeout(DEADLINE, flood).await.expect("the server closes the connection");
-    held.answered = server.metric("aether_bytes_sent_total", &[]) as u64;
-    until("the reason", || server.metric("aether_connections_closed_total", &[("reason", "too_slow")]) == 1.0).await;
-    server.stop().await;
+    timeout(DEADLINE, flood).await.expect("the server closes the connection, or the system holds enough");
     held
 }
 
@@ -120,12 +140,14 @@ async fn the_buffers_of_the_system_have_the_configured_sizes() {
         config.connections.write_buffer_bytes = 400_000;
         config.http.socket_send_bytes = Some(400_000);
     });
-    let both = flood(|config| {
+    let filled = |config: &mut Config| {
         config.connections.write_buffer_bytes = 400_000;
         config.http.socket_send_bytes = Some(400_000);
         config.http.socket_unsent_bytes = 1_000_000;
-    });
-    let receive = flood(|config| config.http.socket_receive_bytes = Some(400_000));
+    };
+    let both = flood_enough(filled, |held| held.to_send > 65_536);
+    let receive =
+        flood_enough(|config| config.http.socket_receive_bytes = Some(400_000), |held| held.received > 65_536);
     let (small, unsent, buffered, both, receive) = tokio::join!(small, unsent, buffered, both, receive);
     assert!(small.to_send < 16_384 && small.received < 16_384, "{small:?}");
     // The unsent bytes alone do not fill a small send buffer, nor a small limit a large buffer.

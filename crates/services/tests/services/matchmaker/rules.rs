@@ -1,6 +1,7 @@
 //! Rules of matches, one by one.
 
 use super::*;
+use aether_services::matchmaker::limits::BLOCK_TICKETS;
 use aether_services::matchmaker::{CandidateId, Delivery, Matched, MatchmakerError};
 
 #[test]
@@ -47,6 +48,37 @@ fn a_ticket_waits_for_its_maximum_and_then_accepts_its_minimum() {
     (4..=8).for_each(|number| matchmaker.add(two_to_four(number), 10_000).unwrap());
     assert_eq!(run_and_accept(&mut matchmaker, 10_000), [[4, 5, 6, 7]]);
     assert_eq!(matchmaker.stats().tickets, 1);
+}
+
+#[test]
+fn the_oldest_tickets_are_found_among_more_than_a_block_of_others() {
+    let mut matchmaker = matchmaker();
+    let in_mode = |number: u128, mode: &str, wanted: &str| NewTicket {
+        query: format!("+properties.mode:{wanted}"),
+        properties: texts(&[("mode", mode)]),
+        ..ticket(&[number])
+    };
+    let others = 3 * BLOCK_TICKETS as u128;
+    let lonely = |number: u128| in_mode(number, "lonely", "nobody");
+    let duel = |number: u128| in_mode(number, "duel", "duel");
+    matchmaker.add(lonely(1), 0).unwrap();
+    matchmaker.add(duel(2), 0).unwrap();
+    assert!(run(&mut matchmaker, 0).is_empty());
+    for number in 3..others {
+        matchmaker.add(lonely(number), 0).unwrap();
+    }
+    for number in others..others + 4 {
+        matchmaker.add(duel(number), 0).unwrap();
+    }
+    // A ticket of the first block has waited longest.
+    assert_eq!(run_and_accept(&mut matchmaker, 0), [vec![2, others], vec![others + 1, others + 2]]);
+    // Most of the others leave, and blocks are merged.
+    for number in (3..others).filter(|number| !number.is_multiple_of(4_000)) {
+        matchmaker.end_session(presence(number).session_id);
+    }
+    matchmaker.add(duel(others + 4), 0).unwrap();
+    assert_eq!(run_and_accept(&mut matchmaker, 0), [[others + 3, others + 4]]);
+    assert_eq!(matchmaker.stats().tickets, 1 + others as usize / 4_000);
 }
 
 #[test]

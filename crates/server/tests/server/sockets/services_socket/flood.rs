@@ -117,7 +117,7 @@ async fn functions_that_never_end_are_stopped_in_time_and_others_follow() {
     })
     .await;
     let calls = HangingCalls::register(&server);
-    let [user, other] = [ApiClient::new_user(server.http).await, ApiClient::new_user(server.http).await];
+    let [mut user, other] = [ApiClient::new_user(server.http).await, ApiClient::new_user(server.http).await];
     let [mut socket, mut witness] = [server.socket(&user.token).await, server.socket(&other.token).await];
     let requests: Vec<u8> = (0..6).flat_map(hang).collect();
     socket.send_bytes(&requests).await;
@@ -135,6 +135,9 @@ async fn functions_that_never_end_are_stopped_in_time_and_others_follow() {
     }
     assert_eq!(stopped.len(), 6, "each is answered");
     assert_eq!((calls.running(), calls.running_max.load(Ordering::SeqCst)), (0, 4));
+    let answer = user.post("/v2/rpc/hang", &json!("")).await.expect("the server answers");
+    assert_eq!(answer.status, 408, "over HTTP too: {}", answer.body);
+    until("the end of the function", || calls.running() == 0).await;
     server.stop().await;
 }
 
