@@ -79,7 +79,7 @@ test("every link of the pages and of the docs works", LIMIT, async () => {
   for (const { from, path, anchor } of named.filter(({ anchor }) => anchor !== "")) {
     assert.ok(pages.get(path).includes(` id="${decodeURIComponent(anchor)}"`), `${from} names ${path}#${anchor}`);
   }
-  for (const path of ["/", "/arena", "/outpost", "/sandbox", "/docs", "/docs/start"]) assert.ok(pages.has(path), path);
+  for (const path of ["/", "/arena", "/outpost", "/sandbox", "/lobby", "/docs", "/docs/start"]) assert.ok(pages.has(path), path);
 });
 
 test("every game is linked", LIMIT, async () => {

@@ -11,7 +11,9 @@ import { load } from "./support/source.mjs";
 const { Rate } = await load("shared/statistics.ts");
 const { percentilesOf } = await load("shared/frames.ts");
 const { SHOWN_BYTES_MAX, randomName, problemOf } = await load("shared/visitor.ts");
-const { roomCodeOf, transportOf } = await load("shared/join.ts");
+const { roomCodeOf, roomOf, transportOf } = await load("shared/join.ts");
+const { arenaAddress, linkWithParty, partyIdOf } = await load("lobby/links.ts");
+const { clockText, hueOf, namesText } = await load("lobby/texts.ts");
 const { wrappedDifference } = await load("sandbox/world.ts");
 const { Dish, middleOf } = await load("arena/dish.ts");
 const { Camera } = await load("arena/camera.ts");
@@ -47,9 +49,28 @@ test("a name is measured in bytes, as the server does", () => {
 test("a page's URL selects room and transport", () => {
   const link = (query) => new URL(`http://localhost/arena${query}`);
   assert.equal(roomCodeOf(link("?room=K7QX")), "K7QX");
-  assert.equal(roomCodeOf(link("?room=")), undefined);
+  assert.deepEqual(roomOf(link("?room=K7QX&match=1")), { code: "K7QX" });
+  assert.deepEqual(roomOf(link("?match=01a1e19e-2067")), { id: "01a1e19e-2067" });
+  assert.equal(roomOf(link("?room=&match=")), undefined);
   assert.equal(transportOf(link("?transport=websocket")), "websocket");
   assert.equal(transportOf(link("?transport=pigeon")), "auto");
+});
+
+test("a link leads to a party, and to the room of a match", () => {
+  const page = new URL("http://localhost/lobby?x=1#top");
+  const link = linkWithParty(page, "01a1.node-1");
+  assert.equal(link.href, "http://localhost/lobby?x=1&party=01a1.node-1");
+  assert.equal(partyIdOf(link), "01a1.node-1");
+  assert.equal(linkWithParty(link, undefined).href, "http://localhost/lobby?x=1");
+  assert.equal(partyIdOf(new URL("http://localhost/lobby?party=")), undefined);
+  assert.deepEqual(roomOf(new URL(arenaAddress("a&b"), page)), { id: "a&b" });
+});
+
+test("texts of the lobby", () => {
+  assert.deepEqual([0, 9_999, 65_000, -5].map(clockText), ["0:00", "0:09", "1:05", "0:00"]);
+  const people = ["Ann", "Bob", "Cat"].map((username) => ({ username }));
+  assert.deepEqual([1, 2, 3].map((count) => namesText(people.slice(0, count))), ["Ann", "Ann and Bob", "Ann, Bob and Cat"]);
+  assert.ok(hueOf("a") !== hueOf("b") && hueOf("Ünïcode") >= 0 && hueOf("Ünïcode") < 360);
 });
 
 test("the shortest difference may cross the world's edge", () => {

@@ -1,5 +1,6 @@
 //! The `aether` program: a server with the built-in games.
 
+mod lobby;
 mod pages;
 
 use aether_arena_server::Arena;
@@ -33,6 +34,7 @@ fn server() -> Server {
         .relay("relay", RelaySettings::default())
         .reserve_collection(aether_sandbox_server::COLLECTION)
         .reserve_collection(aether_arena_server::COLLECTION)
+        .matchmaker_matched(async |_, candidate| Ok(lobby::matched(&candidate)))
         .pages(pages::pages())
         .on_start(async |services| {
             for board in [aether_sandbox_server::NAME, aether_arena_server::BOARD] {

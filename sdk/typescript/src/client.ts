@@ -6,12 +6,15 @@ import type { Room } from "./realtime/room.ts";
 import { Account } from "./services/account.ts";
 import { Events } from "./services/event.ts";
 import { Leaderboard } from "./services/leaderboard.ts";
+import { PartyDirectory } from "./services/party.ts";
 import { Profiles } from "./services/profile.ts";
 import { Purchases } from "./services/purchase.ts";
 import { Requests, type RequestsOptions } from "./services/requests.ts";
 import { Server } from "./services/server.ts";
 import { Session, type SessionOptions } from "./services/session.ts";
 import { Storage } from "./services/storage.ts";
+import type { SocketOptions } from "./socket/open.ts";
+import type { Socket } from "./socket/socket.ts";
 
 export interface ClientOptions extends RequestsOptions, SessionOptions {}
 
@@ -24,6 +27,7 @@ export class Client {
   readonly storage: Storage;
   readonly leaderboard: Leaderboard;
   readonly profiles: Profiles;
+  readonly parties: PartyDirectory;
   readonly purchases: Purchases;
   readonly events: Events;
 
@@ -35,6 +39,7 @@ export class Client {
     this.storage = new Storage(this.session);
     this.leaderboard = new Leaderboard(this.session);
     this.profiles = new Profiles(this.session);
+    this.parties = new PartyDirectory(this.session);
     this.purchases = new Purchases(this.session);
     this.events = new Events(this.session);
   }
@@ -44,12 +49,28 @@ export class Client {
    * server's only room type. Signs in by the device id if nobody is signed in.
    */
   join<Input extends object = Fields>(room?: RoomChoice | string, options: JoinOptions = {}): Promise<Room<Input>> {
-    const { server, session, requests } = this;
-    const token = async (isFresh: boolean): Promise<string> => {
-      if ((await session.restore()) === undefined) await session.visit();
-      if (isFresh) await session.refresh();
-      return session.token();
-    };
+    const { server, requests } = this;
+    const token = (isFresh: boolean): Promise<string> => this.token(isFresh ? () => this.session.refresh() : undefined);
     return joinRoom<Input>({ server, url: requests.url, time: requests.time, token }, room, options);
+  }
+
+  /**
+   * Opens the services socket: status, parties, matchmaking, matches and functions. Resolves when it is connected. Signs
+   * in by the device id if nobody is signed in.
+   */
+  async openSocket(options: SocketOptions = {}): Promise<Socket> {
+    const { url, time } = this.requests;
+    // Most pages of games need none, and do not load it.
+    const { openSocket } = await import("./socket/open.ts");
+    // A call renews the token if the server does not accept it.
+    const token = (isChecked: boolean): Promise<string> => this.token(isChecked ? () => this.account.read() : undefined);
+    return openSocket({ url, time, token }, options);
+  }
+
+  /** Returns an access token after an optional step. Signs in if nobody is signed in. */
+  private async token(prepare?: () => Promise<unknown>): Promise<string> {
+    if ((await this.session.restore()) === undefined) await this.session.visit();
+    await prepare?.();
+    return this.session.token();
   }
 }

@@ -44,6 +44,21 @@ export type RoomCode =
   | "unavailable"
   | "internal";
 
+/** Codes of the services socket, indexed by their number. */
+const SOCKET_CODES = [
+  "runtime_exception",
+  "unrecognized_payload",
+  "missing_payload",
+  "bad_input",
+  "match_not_found",
+  "match_join_rejected",
+  "runtime_function_not_found",
+  "runtime_function_exception",
+] as const;
+
+/** Code of a request over the services socket. */
+export type SocketCode = (typeof SOCKET_CODES)[number];
+
 /**
  * Code set by this client: the server is unreachable, the call timed out, there is no connection, nobody is signed in,
  * or a feature is missing here.
@@ -54,7 +69,7 @@ export type LocalCode = "unreachable" | "timed_out" | "disconnected" | "signed_o
 export type OriginCode = "foreign_origin";
 
 /** Any code. A newer server may send codes that this version does not list. */
-export type ErrorCode = ServiceCode | RoomCode | OriginCode | LocalCode | (string & {});
+export type ErrorCode = ServiceCode | RoomCode | SocketCode | OriginCode | LocalCode | (string & {});
 
 /** Error that every call to the server rejects with, unless its `AbortSignal` ended it. */
 export class AetherError extends Error {
@@ -79,12 +94,24 @@ export function isForeignOrigin(error: unknown): error is AetherError {
   return error instanceof AetherError && error.code === code;
 }
 
+/** Returns whether the next attempt would fail in the same way. */
+export function isPermanent(error: unknown): error is AetherError {
+  if (!(error instanceof AetherError)) return false;
+  return error.status === 401 || error.status === 403 || error.code === "signed_out" || error.code === "unsupported";
+}
+
 /** Returns the error of an HTTP answer that is not a success. */
 export function errorOf(status: number, text: string, retryAfter: string | null): AetherError {
   const { code, message, error } = parsed(text);
   const about = { status, retryAfterMs: retryAfterMs(retryAfter) };
   const words = typeof message === "string" ? message : error;
   return new AetherError(codeOf(code, status), typeof words === "string" ? words : `The server answered ${status}.`, about);
+}
+
+/** Returns the error of a request over the services socket. */
+export function socketErrorOf(error: { readonly code?: number; readonly message?: string }): AetherError {
+  const words = error.message ?? "";
+  return new AetherError(SOCKET_CODES[error.code ?? 0] ?? "unknown", words === "" ? "The server rejected the request." : words);
 }
 
 function codeOf(code: unknown, status: number): ErrorCode {

@@ -1,7 +1,7 @@
-// TypeScript client of Aether: realtime rooms, accounts, storage, leaderboards.
+// TypeScript client of Aether: realtime rooms, accounts, storage, leaderboards, parties and matches.
 
 export { Client, type ClientOptions } from "./client.ts";
-export { AetherError, type ErrorCode, type LocalCode, type OriginCode, type RoomCode, type ServiceCode } from "./error.ts";
+export { AetherError, type ErrorCode, type LocalCode, type OriginCode, type RoomCode, type ServiceCode, type SocketCode } from "./error.ts";
 export { type Store, browserStore, defaultStore, memoryStore } from "./store.ts";
 export { type Time, systemTime } from "./time.ts";
 
@@ -16,6 +16,7 @@ export {
   type RecordPage,
   type RecordWrite,
 } from "./services/leaderboard.ts";
+export { PartyDirectory, type PartyEntry, type PartyListOptions, type PartyPage } from "./services/party.ts";
 export { type Profile, Profiles } from "./services/profile.ts";
 export {
   type Purchase,
@@ -90,6 +91,18 @@ export { type WebSocketClass, webSocketAt } from "./realtime/transport/websocket
 export { hasWebTransport, webTransportAt } from "./realtime/transport/webtransport.ts";
 export { WasmCore, type WasmCoreOptions } from "./realtime/wasm/core.ts";
 export { type WasmModule, type WasmSource, loadWasm } from "./realtime/wasm/module.ts";
+
+// Types alone: `client.openSocket` loads the code of the socket, which `@aether-game/client/socket` exports.
+export type { ConnectionParts, SocketPhase } from "./socket/connection.ts";
+export type { LeaveReason, MatchedUser, NotRestored, Notification, SocketEvent, StreamName } from "./socket/events.ts";
+export type { Match, MatchChoice, MatchJoinOptions, Matches, SendOptions } from "./socket/match.ts";
+export type { Matchmaker, Ticket } from "./socket/matchmaker.ts";
+export type { SocketOptions, SocketParts } from "./socket/open.ts";
+export type { Parties } from "./socket/parties.ts";
+export type { Party, PartyOptions } from "./socket/party.ts";
+export type { Socket } from "./socket/socket.ts";
+export type { Status } from "./socket/status.ts";
+export type { Presence } from "./socket/wire.ts";
 
 export {
   Choice,

@@ -1,6 +1,6 @@
 // Type tests: this file is compiled, not run.
 
-import { Client, AetherError, type RoomEvent, type Rules } from "../src/index.ts";
+import { Client, AetherError, type Party, type Presence, type RoomEvent, type Rules, type SocketEvent } from "../src/index.ts";
 
 interface Save {
   readonly level: number;
@@ -50,6 +50,31 @@ export async function promises(client: Client): Promise<void> {
   }
   for await (const event of room) handle(event);
   await client.account.read().catch((error: unknown) => error instanceof AetherError && error.code === "not_found" && wrong);
+}
+
+export async function socket(client: Client, friendId: string): Promise<void> {
+  const socket = await client.openSocket({ status: "in the lobby" });
+  const friends: readonly Presence[] = await socket.status.follow([friendId]);
+  // @ts-expect-error A party needs the number of its members.
+  await socket.parties.create({ isOpen: true });
+  const party: Party = await socket.parties.create({ membersMax: 4, label: { game: "arena" } });
+  // @ts-expect-error The members are changed by the server.
+  party.members = friends;
+  await party.addTicket({ playersMin: 2, playersMax: 4, numbers: { skill: 10 } });
+  // @ts-expect-error Numbers and texts have their own fields.
+  await party.addTicket({ playersMin: 2, playersMax: 4, numbers: { mode: "duel" } });
+  const { match: choice } = await socket.next("matched");
+  const match = await socket.matches.join(choice, { metadata: { team: "red" } });
+  match.send(1, new Uint8Array(2), { isReliable: false });
+  socket.on("match_data", ({ data, sender }) => data.length + (sender?.username.length ?? 0));
+  // @ts-expect-error There is no such event.
+  socket.on("nothing", () => undefined);
+  for await (const event of socket.events("party_left", "match_left")) event.reason.toUpperCase();
+  for await (const event of socket) kindOf(event);
+}
+
+function kindOf(event: SocketEvent): string {
+  return event.kind;
 }
 
 function handle(event: RoomEvent): string {

@@ -80,6 +80,8 @@ const status = new Status(() => connection.retryNow());
 
 expose(() => stateOf(connection, game, frames.times));
 
+// The lobby leads to a match of its own.
+element("back", HTMLElement).hidden = !new URL(location.href).searchParams.has("match");
 screens.openStart();
 connection.connect();
 ensureSignedIn().then(

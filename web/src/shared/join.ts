@@ -1,6 +1,6 @@
 // Joins the room in the page's URL, over the transport in the URL.
 
-import { type Fields, type JoinOptions, AetherError, type Room, type TransportPreference } from "@aether-game/client";
+import { type Fields, type JoinOptions, AetherError, type Room, type RoomChoice, type TransportPreference } from "@aether-game/client";
 import { ensureSignedIn, visitor } from "./visitor.ts";
 
 const TRANSPORTS: readonly TransportPreference[] = ["auto", "websocket", "webtransport"];
@@ -14,6 +14,13 @@ export function roomCodeOf(link: URL): string | undefined {
   return code === null || code === "" ? undefined : code;
 }
 
+/** Returns the room in a link: by its code, or by the id of the match that the matchmaker made. */
+export function roomOf(link: URL): RoomChoice | undefined {
+  const [code, id] = [roomCodeOf(link), link.searchParams.get("match") ?? ""];
+  if (code !== undefined) return { code };
+  return id === "" ? undefined : { id };
+}
+
 /** Returns the transport in a link. */
 export function transportOf(link: URL): TransportPreference {
   const name = link.searchParams.get("transport");
@@ -25,10 +32,10 @@ export async function joinGame<Input extends object = Fields>(game: string, opti
   const link = new URL(location.href);
   await ensureSignedIn();
   const joinOptions = { transport: transportOf(link), ...options };
-  const code = roomCodeOf(link);
-  if (code !== undefined) {
+  const room = roomOf(link);
+  if (room !== undefined) {
     try {
-      return await visitor().join<Input>({ code }, joinOptions);
+      return await visitor().join<Input>(room, joinOptions);
     } catch (error) {
       if (!(error instanceof AetherError) || !OTHER_ROOM_CODES.includes(error.code)) throw error;
     }

@@ -39,6 +39,7 @@ const SOURCES: &[&str] = &[
     "arena/index.html",
     "outpost/index.html",
     "sandbox/index.html",
+    "lobby/index.html",
     "docs/page.html",
     "parts",
     "icon.svg",

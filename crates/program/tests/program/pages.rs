@@ -78,7 +78,14 @@ async fn every_file_is_served_with_its_type() {
 #[tokio::test]
 async fn a_page_is_served_at_the_name_of_its_folder() {
     let built = Built::open();
-    for page in ["/index.html", "/arena/index.html", "/outpost/index.html", "/sandbox/index.html", "/docs/index.html"] {
+    for page in [
+        "/index.html",
+        "/arena/index.html",
+        "/outpost/index.html",
+        "/sandbox/index.html",
+        "/lobby/index.html",
+        "/docs/index.html",
+    ] {
         assert!(built.addresses.contains(page), "{page} is not built");
     }
     for (path, html) in built.html().await {

@@ -15,7 +15,13 @@ const WAITING_MAX = 32_768;
 export class Emitter<Event extends Kinded> {
   private readonly listeners = new Map<string, Set<(event: Event) => void>>();
   private readonly streams = new Set<Stream<Event>>();
+  private readonly overText: string;
   private isOver = false;
+
+  /** Creates an emitter. Calls after its end reject with the given sentence. */
+  constructor(overText = "The room is over.") {
+    this.overText = overText;
+  }
 
   /** Calls the listener for every event of a kind, until the returned function is called. */
   on<Kind extends Event["kind"]>(kind: Kind, listener: (event: OfKind<Event, Kind>) => void): () => void {
@@ -27,24 +33,24 @@ export class Emitter<Event extends Kinded> {
     return () => void listeners.delete(wrapped);
   }
 
-  /** Resolves with the next event of a kind. Rejects when the room is over, or with the signal's reason. */
+  /** Resolves with the next event of a kind. Rejects after the end, or with the signal's reason. */
   next<Kind extends Event["kind"]>(kind: Kind, signal?: AbortSignal): Promise<OfKind<Event, Kind>> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason as Error);
-      if (this.isOver) return reject(OVER());
+      if (this.isOver) return reject(this.over());
       const stream = this.stream([kind], signal);
       stream.next().then(
         ({ done, value }) => {
           void stream.return();
           if (done !== true) resolve(value as OfKind<Event, Kind>);
-          else reject(signal?.aborted === true ? (signal.reason as Error) : OVER());
+          else reject(signal?.aborted === true ? (signal.reason as Error) : this.over());
         },
         reject,
       );
     });
   }
 
-  /** Returns events of the given kinds, or of all, for `for await`. Ends with the signal or when the room is over. */
+  /** Returns events of the given kinds, or of all, for `for await`. Ends with the signal or the emitter. */
   stream<Kind extends Event["kind"]>(kinds?: readonly Kind[], signal?: AbortSignal): Stream<OfKind<Event, Kind>> {
     const stream = new Stream<Event>(kinds, () => void this.streams.delete(stream));
     this.streams.add(stream);
@@ -72,9 +78,11 @@ export class Emitter<Event extends Kinded> {
     this.isOver = true;
     for (const stream of [...this.streams]) stream.end();
   }
-}
 
-const OVER = (): AetherError => new AetherError("disconnected", "The room is over.");
+  private over(): AetherError {
+    return new AetherError("disconnected", this.overText);
+  }
+}
 
 /** Stream of events for one loop. */
 export class Stream<Event extends Kinded> implements AsyncIterableIterator<Event, undefined> {

@@ -1,6 +1,6 @@
 // A room from joining to leaving. It reconnects by itself.
 
-import { AetherError } from "../error.ts";
+import { AetherError, isPermanent } from "../error.ts";
 import type { CallOptions } from "../services/requests.ts";
 import type { Time } from "../time.ts";
 import type { Attention, Occasion } from "./attention.ts";
@@ -457,10 +457,4 @@ export class Room<Input extends object = Fields> implements AsyncIterable<RoomEv
 
 function errorOf(event: OfKind<RoomEvent, "answer">): AetherError | undefined {
   return event.code === undefined ? undefined : new AetherError(event.code, event.text ?? "The room rejected the command.");
-}
-
-/** Returns whether the next attempt would fail in the same way. */
-function isPermanent(error: unknown): error is AetherError {
-  if (!(error instanceof AetherError)) return false;
-  return error.status === 401 || error.status === 403 || error.code === "signed_out" || error.code === "unsupported";
 }

@@ -1,5 +1,7 @@
 // Tokens of a session and their claims.
 
+import { fromBase64 } from "../base64.ts";
+
 /** Tokens as they are stored. */
 export interface StoredTokens {
   readonly token: string;
@@ -62,8 +64,7 @@ export function readStoredTokens(text: string | null | undefined): StoredTokens 
 function claimsOf(token: string): Claims {
   try {
     const middle = (token.split(".")[1] ?? "").replace(/-/g, "+").replace(/_/g, "/");
-    const bytes = Uint8Array.from(atob(middle), (character) => character.charCodeAt(0));
-    return JSON.parse(new TextDecoder().decode(bytes)) as Claims;
+    return JSON.parse(new TextDecoder().decode(fromBase64(middle))) as Claims;
   } catch {
     return {};
   }

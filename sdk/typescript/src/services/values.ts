@@ -1,5 +1,7 @@
 // Values of the services API: 64-bit integers as strings, JSON inside strings, RFC 3339 times, zero values left out.
 
+import { toBase64 } from "../base64.ts";
+
 /** Any JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -56,5 +58,5 @@ export function defined<Fields extends object>(fields: Fields): Fields {
 
 /** Encodes the UTF-8 bytes of a string in base64. */
 export function base64(text: string): string {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+  return toBase64(new TextEncoder().encode(text));
 }

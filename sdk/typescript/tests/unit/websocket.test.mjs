@@ -90,3 +90,11 @@ test("a failed or aborted opening rejects", async () => {
   assert.equal((await given).message, "enough");
   assert.equal(Socket.last.closed.length, 1);
 });
+
+test("a socket that does not open is unreachable, with or without a close event", async () => {
+  for (const fail of [(socket) => socket.onerror(), (socket) => socket.onclose({ code: 1006, reason: "" })]) {
+    const opening = webSocketAt("ws://x/rt", Socket)("json", {}, new AbortController().signal).catch((error) => error);
+    fail(Socket.last);
+    assert.equal((await opening).code, "unreachable");
+  }
+});

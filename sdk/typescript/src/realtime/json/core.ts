@@ -1,5 +1,6 @@
 // JSON core: readable messages, no prediction.
 
+import { fromBase64, toBase64 } from "../../base64.ts";
 import { type Time, systemTime } from "../../time.ts";
 import type {
   Command,
@@ -28,8 +29,6 @@ import {
   type Snapshot,
   decode,
   encode,
-  fromBase64,
-  toBase64,
 } from "./protocol.ts";
 import { messageOf } from "../members.ts";
 import { Outbox } from "../outbox.ts";

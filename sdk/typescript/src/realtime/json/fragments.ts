@@ -1,6 +1,7 @@
 // Fragments of messages that are longer than a frame.
 
-import { type Fragment, fromBase64, toBase64 } from "./protocol.ts";
+import { fromBase64, toBase64 } from "../../base64.ts";
+import type { Fragment } from "./protocol.ts";
 
 /** Limits that both sides use: fragments of one message, bytes of one message, and incomplete messages. */
 const FRAGMENTS_MAX = 256;

@@ -15,16 +15,25 @@ import {
 } from "./transport.ts";
 
 /** WebSocket constructor: the browser's, that of Node.js 22 or newer, or that of a package such as `ws`. */
-export type WebSocketClass = new (url: string, protocols: string) => WebSocket;
+export type WebSocketClass = new (url: string, protocols?: string) => WebSocket;
 
-/** Opens WebSockets at a URL such as `wss://play.example.com/rt`. */
+/** Opens WebSockets of rooms at a URL such as `wss://play.example.com/rt`. */
 export function webSocketAt(url: string, given?: WebSocketClass): OpenTransport {
+  return (encoding, events, signal) => opener(url, `aether.v2.${encoding}`, given)(encoding, events, signal);
+}
+
+/** Opens WebSockets without a subprotocol, at a URL such as `wss://play.example.com/ws`. */
+export function plainWebSocketAt(url: string, given?: WebSocketClass): OpenTransport {
+  return opener(url, undefined, given);
+}
+
+function opener(url: string, subprotocol: string | undefined, given: WebSocketClass | undefined): OpenTransport {
   return (encoding, events, signal) =>
     new Promise((resolve, reject) => {
       const WebSocketClass = given ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
       if (WebSocketClass === undefined) return reject(new AetherError("unsupported", NO_WEBSOCKET));
       if (signal.aborted) return reject(signal.reason as Error);
-      const socket = new WebSocketClass(url, `aether.v2.${encoding}`);
+      const socket = new WebSocketClass(url, subprotocol);
       socket.binaryType = "arraybuffer";
       let transport: WebSocketTransport | undefined;
       const aborted = (): void => {
@@ -32,19 +41,24 @@ export function webSocketAt(url: string, given?: WebSocketClass): OpenTransport 
         socket.close();
       };
       signal.addEventListener("abort", aborted, { once: true });
+      const unopened = (): void => {
+        signal.removeEventListener("abort", aborted);
+        reject(new AetherError("unreachable", "The server cannot be reached; check its URL and the network."));
+      };
       socket.onopen = () => {
         signal.removeEventListener("abort", aborted);
         transport = new WebSocketTransport(socket, encoding, events);
         resolve(transport);
       };
       socket.onmessage = (event: MessageEvent<unknown>) => transport?.receive(event.data);
-      // The cause is only in the browser's console; `onclose` follows.
-      socket.onerror = () => undefined;
+      // The cause is only in the browser's console. In a browser `onclose` follows, but in Node.js 20 not always.
+      socket.onerror = () => {
+        if (transport === undefined) unopened();
+      };
       socket.onclose = (event) => {
-        signal.removeEventListener("abort", aborted);
         const code = event.code === NO_CLOSE_FRAME ? undefined : event.code;
         if (transport !== undefined) transport.end({ code, text: event.reason !== "" ? event.reason : LOST.text });
-        else reject(new AetherError("unreachable", "The server cannot be reached; check its URL and the network."));
+        else unopened();
       };
     });
 }

@@ -1,5 +1,6 @@
 // WebTransport transport: one stream for reliable messages, datagrams for unreliable ones.
 
+import { fromBase64 } from "../../base64.ts";
 import { AetherError } from "../../error.ts";
 import type { WebTransportAddress } from "../../services/server.ts";
 import { FrameReader, frame } from "./frames.ts";
@@ -155,6 +156,6 @@ function datagramWriter(datagrams: WebTransportDatagramDuplexStream): WritableSt
 
 function options(address: WebTransportAddress): WebTransportOptions {
   if (address.certificateHash === undefined) return {};
-  const value = Uint8Array.from(atob(address.certificateHash), (character) => character.charCodeAt(0));
+  const value = fromBase64(address.certificateHash);
   return { serverCertificateHashes: [{ algorithm: "sha-256", value }] };
 }
