@@ -31,7 +31,7 @@ pub struct MatchVisitor {
 /// Request to join a match over the services socket.
 #[derive(Clone, Debug)]
 pub struct JoinMatch {
-    /// Who joins.
+    /// Session that joins.
     pub visitor: MatchVisitor,
     /// Match.
     pub selector: MatchSelector,
