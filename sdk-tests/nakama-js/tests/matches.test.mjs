@@ -109,3 +109,39 @@ test("matches are listed by size, authority and label", async () => {
   await refused(of.client.listMatches(of.session, 10, true, undefined, 0, 4, "x".repeat(2049)), 3, /query/);
   leave(ann, bob);
 });
+
+for (const [format, adapter] of FORMATS) {
+  test(`${format}: matched players join a relayed match by token`, async () => {
+    const [ann, bob] = [await player(server, adapter), await player(server, adapter)];
+    const mode = fresh("mode");
+    for (const { socket } of [ann, bob]) await socket.addMatchmaker(`+properties.mode:${mode}`, 2, 2, { mode });
+    const [first, second] = [await ann.matches.next(), await bob.matches.next()];
+    assert.ok(first.token && second.token);
+    const joined = await ann.socket.joinMatch(undefined, first.token);
+    assert.equal(joined.match_id, (await bob.socket.joinMatch(undefined, second.token)).match_id);
+    await ann.socket.sendMatchState(joined.match_id, 1, "found you");
+    assert.equal(text(await bob.matchData.next()), "found you");
+    leave(ann, bob);
+  });
+
+  test(`${format}: matched players join a room of a game`, async () => {
+    const [ann, bob] = [await player(server, adapter), await player(server, adapter)];
+    const mode = fresh("mode");
+    const properties = { mode, game: "arena" };
+    for (const { socket } of [ann, bob]) await socket.addMatchmaker(`+properties.mode:${mode}`, 2, 2, properties);
+    const [{ match_id }, other] = [await ann.matches.next(), await bob.matches.next()];
+    assert.match(match_id, /^[0-9a-f-]{36}\..+$/, "it names its node");
+    assert.equal(other.match_id, match_id);
+    const eve = await player(server, adapter);
+    const joined = await ann.socket.joinMatch(match_id, undefined, { team: "red" });
+    assert.equal(joined.authoritative, true);
+    assert.deepEqual(changes(await ann.matchPresences.next()), [[ann.id], []]);
+    assert.deepEqual(users((await bob.socket.joinMatch(match_id)).presences), [ann.id]);
+    assert.deepEqual(changes(await ann.matchPresences.next()), [[bob.id], []]);
+    const { matches } = await eve.client.listMatches(eve.session, 100, true);
+    assert.ok(!(matches ?? []).some((match) => match.match_id === match_id), "the room is private");
+    await bob.socket.leaveMatch(match_id);
+    assert.deepEqual(changes(await ann.matchPresences.next()), [[], [bob.id]]);
+    leave(ann, bob, eve);
+  });
+}
