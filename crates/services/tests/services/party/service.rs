@@ -7,7 +7,7 @@ use aether_metrics::Registry;
 use aether_services::Services;
 use aether_services::clock::ManualClock;
 use aether_services::party::{NewParty, TicketRequest};
-use aether_services::router::{OUTBOX_MESSAGES_MAX, OpenSocket, SocketSession};
+use aether_services::router::{OUTBOX_MESSAGES_MAX, OpenSocket, OutboxItem, SocketSession};
 use aether_store::{Database, Store, StoreSettings};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ struct View {
 impl View {
     /// Applies the messages that wait for a session. Every event must fit the view.
     fn read(&mut self, socket: &OpenSocket) {
-        while let Some(message) = socket.outbox.take() {
+        while let Some(message) = socket.outbox.take().and_then(OutboxItem::into_message) {
             match message.envelope().message.clone() {
                 Some(Message::Party(Party { presences, .. })) => self.members = sessions(&presences).collect(),
                 Some(Message::PartyPresenceEvent(PartyPresenceEvent { joins, leaves, .. })) => {
