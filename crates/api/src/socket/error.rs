@@ -3,7 +3,7 @@
 use aether_messages::operation::{Operation as _, RpcFunc};
 use aether_messages::realtime;
 use aether_messages::realtime::error::Code;
-use aether_messages::socket::MatchJoin;
+use aether_messages::socket::{MatchDataSend, MatchJoin, MatchLeave};
 use aether_services::calls::{FUNCTION_NAME_MISSING, FUNCTION_NOT_FOUND};
 use aether_services::{GrpcCode, ServiceError, error};
 
@@ -29,7 +29,9 @@ impl SocketError {
             GrpcCode::ResourceExhausted if error.retry_after_seconds.is_some() => Code::RuntimeException,
             _ if operation == RpcFunc::NAME => Code::RuntimeFunctionException,
             GrpcCode::InvalidArgument => Code::BadInput,
-            GrpcCode::NotFound if operation.starts_with("Match") => Code::MatchNotFound,
+            GrpcCode::NotFound if [MatchJoin::NAME, MatchLeave::NAME, MatchDataSend::NAME].contains(&operation) => {
+                Code::MatchNotFound
+            }
             GrpcCode::PermissionDenied if operation == MatchJoin::NAME => Code::MatchJoinRejected,
             _ => Code::RuntimeException,
         };
