@@ -55,38 +55,15 @@ async fn flood(change: impl FnOnce(&mut Config)) -> Held {
         change(config);
     })
     .await;
-    let mut held = flood_until(&server, |_| false).await;
-    held.answered = server.metric("aether_bytes_sent_total", &[]) as u64;
-    until("the reason", || server.metric("aether_connections_closed_total", &[("reason", "too_slow")]) == 1.0).await;
-    server.stop().await;
-    held
-}
-
-/// Sends pings without reading the answers, until the system holds enough. The server waits longer than that takes.
-async fn flood_enough(change: impl FnOnce(&mut Config), is_enough: impl Fn(&Held) -> bool) -> Held {
-    let server = TestServer::start(|config| {
-        small_buffers(config);
-        config.connections.write_stall_seconds = 60;
-        change(config);
-    })
-    .await;
-    let held = flood_until(&server, is_enough).await;
-    server.stop().await;
-    held
-}
-
-/// Sends pings until the system holds enough or the server closes the connection. Returns the most bytes that the system
-/// held.
-async fn flood_until(server: &TestServer, is_enough: impl Fn(&Held) -> bool) -> Held {
-    let socket = RawSocket::open_slow(server, JSON, CLIENT_BYTES).await;
-    let mut socket = join(server, socket).await;
+    let socket = RawSocket::open_slow(&server, JSON, CLIENT_BYTES).await;
+    let mut socket = join(&server, socket).await;
     let client = socket.stream.local_addr().expect("it is connected");
     let pings: Vec<u8> = (1..=100).flat_map(ping).collect();
     let mut held = Held { answered: 0, to_send: 0, received: 0 };
     let flooding = async { while socket.stream.write_all(&pings).await.is_ok() {} };
     let watching = async {
         let mut pace = tokio::time::interval(Duration::from_millis(5));
-        while !is_enough(&held) {
+        loop {
             pace.tick().await;
             if let Some((to_send, received)) = system_queues(server.http, client) {
                 held.to_send = held.to_send.max(to_send);
@@ -100,7 +77,10 @@ async fn flood_until(server: &TestServer, is_enough: impl Fn(&Held) -> bool) -> 
             () = watching => {}
         }
     };
-    timeout(DEADLINE, flood).await.expect("the server closes the connection, or the system holds enough");
+    timeout(DEADLINE, flood).await.expect("the server closes the connection");
+    held.answered = server.metric("aether_bytes_sent_total", &[]) as u64;
+    until("the reason", || server.metric("aether_connections_closed_total", &[("reason", "too_slow")]) == 1.0).await;
+    server.stop().await;
     held
 }
 
@@ -134,26 +114,25 @@ async fn a_client_that_does_not_read_is_held_to_the_write_buffer() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_buffers_of_the_system_have_the_configured_sizes() {
-    let small = flood(|_| {});
-    let unsent = flood(|config| config.http.socket_unsent_bytes = 1_000_000);
+    let small = flood(|_| {}).await;
+    assert!(small.to_send < 16_384 && small.received < 16_384, "{small:?}");
+    // The unsent bytes alone do not fill a small send buffer, nor a small limit a large buffer.
+    let unsent = flood(|config| config.http.socket_unsent_bytes = 1_000_000).await;
+    assert!(unsent.to_send < 32_768, "{unsent:?}");
     let buffered = flood(|config| {
         config.connections.write_buffer_bytes = 400_000;
         config.http.socket_send_bytes = Some(400_000);
-    });
-    let filled = |config: &mut Config| {
+    })
+    .await;
+    assert!(buffered.to_send < 32_768, "{buffered:?}");
+    let both = flood(|config| {
         config.connections.write_buffer_bytes = 400_000;
         config.http.socket_send_bytes = Some(400_000);
         config.http.socket_unsent_bytes = 1_000_000;
-    };
-    let both = flood_enough(filled, |held| held.to_send > 65_536);
-    let receive =
-        flood_enough(|config| config.http.socket_receive_bytes = Some(400_000), |held| held.received > 65_536);
-    let (small, unsent, buffered, both, receive) = tokio::join!(small, unsent, buffered, both, receive);
-    assert!(small.to_send < 16_384 && small.received < 16_384, "{small:?}");
-    // The unsent bytes alone do not fill a small send buffer, nor a small limit a large buffer.
-    assert!(unsent.to_send < 32_768, "{unsent:?}");
-    assert!(buffered.to_send < 32_768, "{buffered:?}");
+    })
+    .await;
     assert!(both.to_send > 65_536, "{both:?}");
+    let receive = flood(|config| config.http.socket_receive_bytes = Some(400_000)).await;
     assert!(receive.received > 65_536 && receive.to_send < 16_384, "{receive:?}");
 }
 

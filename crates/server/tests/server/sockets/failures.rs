@@ -68,7 +68,7 @@ fn requests(heading: &str) -> Vec<(String, String)> {
 async fn calls_that_are_not_built_answer_501_with_a_sentence_and_the_others_do_not() {
     let server = TestServer::start(|_| {}).await;
     let unbuilt = requests("Not built yet");
-    assert!(unbuilt.len() > 30, "{unbuilt:?}");
+    assert!(!unbuilt.is_empty(), "the page has a table");
     for (method, path) in unbuilt {
         let answer = server.request(server.http, &method, &path, &[]).await;
         assert_eq!(
