@@ -12,7 +12,8 @@ const ENDLESS: &str = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT 
     WHERE n < 2000000000) SELECT count(*) FROM numbers";
 
 async fn open_with_short_limit(database: &aether_testkit_store::TestDatabase) -> Store {
-    let settings = StoreSettings { operation_time_max: Duration::from_millis(300), ..database.settings() };
+    // Long enough for the migrations on a busy machine.
+    let settings = StoreSettings { operation_time_max: Duration::from_secs(1), ..database.settings() };
     let store = Store::open(&settings, &Registry::new()).await.unwrap();
     crate::make_counters(&store).await;
     store

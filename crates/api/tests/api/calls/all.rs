@@ -40,7 +40,6 @@ const NOT_IN_TABLE: [&str; 31] = [
     "DeleteTournamentRecord",
     "ListTournamentRecords",
     "ListTournamentRecordsAroundOwner",
-    "ListMatches",
 ];
 
 fn names(world: &World) -> BTreeSet<&str> {

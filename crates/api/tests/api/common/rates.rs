@@ -133,8 +133,16 @@ fn presets_match_the_operations() {
         assert_eq!(preset(name), Some(expected), "{name}");
     }
     for (name, preset) in &operations {
-        let of_socket =
-            ["Ping", "StatusFollow", "StatusUnfollow", "PartyJoinRequestList", "PartyDataSend"].contains(name);
+        let of_socket = [
+            "Ping",
+            "StatusFollow",
+            "StatusUnfollow",
+            "PartyJoinRequestList",
+            "PartyDataSend",
+            "MatchLeave",
+            "MatchDataSend",
+        ]
+        .contains(name);
         let reads = name.starts_with("Get") || name.starts_with("List") || name.starts_with("Read") || of_socket;
         // It searches all parties.
         let is_costly = *name == "ListParties";
