@@ -129,6 +129,8 @@ pub(crate) struct Batch {
     /// The messages, one after the other.
     bytes: Vec<u8>,
     entries: Vec<BatchEntry>,
+    /// Members that joined meanwhile, with the number of messages before, which they do not get.
+    newcomers: Vec<(PlayerId, usize)>,
     /// Framed messages, created per framing on first use.
     framed: [OnceLock<Framed>; Framing::ALL.len()],
 }
@@ -200,8 +202,6 @@ impl Relay {
         if state.members.len() >= self.settings.members_max {
             return Err(Rejection::new(ErrorCode::RoomFull, "the room is full; join another one"));
         }
-        // A new member does not get messages from before its join.
-        self.flush(&mut state);
         state.next_player += 1;
         let player = PlayerId(state.next_player);
         let outbox = outbox.map(Arc::new);
@@ -213,6 +213,7 @@ impl Relay {
             }
             outbox.push(Arc::new(roster));
         }
+        state.batch.add_newcomer(player);
         state.announce(player, RELAY_JOINED, name.as_bytes());
         state.tapped += usize::from(outbox.is_none());
         let fan_out = FanOut { bytes: self.settings.fan_out_burst(), at: Instant::now() };
@@ -382,11 +383,18 @@ impl Batch {
         self.entries.push(BatchEntry { sender, receivers: receivers.map(Box::from), end: self.bytes.len() });
     }
 
+    fn add_newcomer(&mut self, player: PlayerId) {
+        if !self.entries.is_empty() {
+            self.newcomers.push((player, self.entries.len()));
+        }
+    }
+
     /// Returns the messages for a member, as runs of message indexes.
     pub fn runs(&self, player: PlayerId) -> impl Iterator<Item = Range<usize>> {
-        let mut start = 0;
+        let newcomer = self.newcomers.iter().find(|(newcomer, _)| *newcomer == player);
+        let mut start = newcomer.map_or(0, |(_, before)| *before);
         let is_same_side = move |a: &BatchEntry, b: &BatchEntry| a.is_for(player) == b.is_for(player);
-        self.entries.chunk_by(is_same_side).filter_map(move |run| {
+        self.entries[start..].chunk_by(is_same_side).filter_map(move |run| {
             let numbers = start..start + run.len();
             start = numbers.end;
             run.first().filter(|first| first.is_for(player)).map(|_| numbers)
@@ -527,6 +535,15 @@ mod tests {
         assert_eq!(runs(2), [0..2, 3..5]);
         assert_eq!(runs(4), vec![0..6], "a member that sent nothing gets all messages");
         assert!(Batch::default().runs(PlayerId(1)).next().is_none());
+    }
+
+    #[test]
+    fn a_new_member_gets_no_message_from_before_its_join() {
+        let mut batch = batch(&[1, 2]);
+        batch.add_newcomer(PlayerId(3));
+        batch.add(PlayerId(1), 7, b"later", None);
+        let numbers = |player| batch.runs(PlayerId(player)).map(|run| (run.start, run.end)).collect::<Vec<_>>();
+        assert_eq!((numbers(2), numbers(3)), (vec![(0, 1), (2, 3)], vec![(2, 3)]));
     }
 
     #[test]

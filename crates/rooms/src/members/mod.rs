@@ -125,6 +125,8 @@ impl MatchMembers {
         let others = self.presences();
         let shown = self.shown(&member.socket, None);
         let member = Arc::new(member);
+        // First: a flush in between delivers the earlier data without the member.
+        self.batch().add_newcomer(member.player.0);
         {
             let mut tables = self.tables();
             if tables.is_closed {
@@ -299,6 +301,10 @@ impl MatchMembers {
         let presence = presence_of(socket);
         let sender = Arc::new(MatchSender::new(&self.match_id, Some(&presence)));
         ShownPlayer { presence, user: socket.user, sender, connection }
+    }
+
+    fn batch(&self) -> MutexGuard<'_, MatchBatch> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {

@@ -3,7 +3,7 @@
 use super::{MatchMembers, SocketMember};
 use aether_net::relay::{RelayMessage, RelayTap};
 use aether_services::router::MatchMessage;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 impl RelayTap for MatchMembers {
     fn add(&self, message: &RelayMessage<'_>) {
@@ -17,11 +17,11 @@ impl RelayTap for MatchMembers {
             is_reliable: message.is_reliable,
         };
         let receivers = message.receivers.map(|receivers| receivers.iter().map(|player| player.0).collect());
-        self.batch.lock().unwrap_or_else(PoisonError::into_inner).add(&sender, &added, receivers);
+        self.batch().add(&sender, &added, receivers);
     }
 
     fn flush(&self) {
-        let batch = std::mem::take(&mut *self.batch.lock().unwrap_or_else(PoisonError::into_inner));
+        let batch = std::mem::take(&mut *self.batch());
         if batch.is_empty() {
             return;
         }

@@ -30,6 +30,8 @@ pub struct MatchSender {
 #[derive(Debug, Default)]
 pub struct MatchBatch {
     entries: Vec<BatchEntry>,
+    /// Members that joined meanwhile, with the number of messages before, which they do not get.
+    newcomers: Vec<(u32, usize)>,
     /// Data of all messages.
     data: Vec<u8>,
     /// Size as protobuf.
@@ -103,6 +105,13 @@ impl MatchBatch {
         self.entries.push(entry);
     }
 
+    /// Adds a member that has just joined. It does not get the messages so far.
+    pub fn add_newcomer(&mut self, member: u32) {
+        if !self.entries.is_empty() {
+            self.newcomers.push((member, self.entries.len()));
+        }
+    }
+
     /// Returns true if there is no message.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -123,9 +132,10 @@ impl MatchBatch {
 
     /// Returns the messages for a member, as runs of message numbers.
     pub fn runs(&self, member: u32) -> impl Iterator<Item = Range<usize>> {
-        let mut start = 0;
+        let newcomer = self.newcomers.iter().find(|(newcomer, _)| *newcomer == member);
+        let mut start = newcomer.map_or(0, |(_, before)| *before);
         let is_same_side = move |a: &BatchEntry, b: &BatchEntry| a.is_for(member) == b.is_for(member);
-        self.entries.chunk_by(is_same_side).filter_map(move |run| {
+        self.entries[start..].chunk_by(is_same_side).filter_map(move |run| {
             let numbers = start..start + run.len();
             start = numbers.end;
             run.first().filter(|first| first.is_for(member)).map(|_| numbers)
