@@ -243,7 +243,7 @@ fn serve_connection<S, H>(
     stream: S,
     service: H,
     settings: &ListenerSettings,
-    mut stopped: watch::Receiver<()>,
+    stopped: watch::Receiver<()>,
 ) -> ConnectionFuture
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -262,14 +262,7 @@ where
             .max_headers(HEADERS_MAX);
         let connection = builder.serve_connection(stream, service).with_upgrades();
         return Box::pin(async move {
-            let mut connection = pin!(connection);
-            let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
-                _ = stopped.changed() => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
+            let ended = until_stopped(connection, |connection| connection.graceful_shutdown(), stopped).await;
             ended.map_err(Box::<dyn Error + Send + Sync>::from)
         });
     };
@@ -290,15 +283,25 @@ where
         .max_header_list_size(u32::try_from(header_bytes_max).unwrap_or(u32::MAX))
         .max_concurrent_streams(Some(http2.streams_max));
     Box::pin(async move {
-        let mut connection = pin!(builder.serve_connection_with_upgrades(stream, service));
-        tokio::select! {
-            ended = connection.as_mut() => ended,
-            _ = stopped.changed() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        }
+        let connection = builder.serve_connection_with_upgrades(stream, service);
+        until_stopped(connection, |connection| connection.graceful_shutdown(), stopped).await
     })
+}
+
+/// Runs a connection to its end. When the listener stops, `finish` lets it end after the requests that run.
+async fn until_stopped<C: Future>(
+    connection: C,
+    finish: impl FnOnce(Pin<&mut C>),
+    mut stopped: watch::Receiver<()>,
+) -> C::Output {
+    let mut connection = pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => ended,
+        _ = stopped.changed() => {
+            finish(connection.as_mut());
+            connection.await
+        }
+    }
 }
 
 async fn serve_stream<S>(stream: S, requests: Requests, settings: &ListenerSettings)

@@ -220,7 +220,7 @@ impl RoomHost {
     }
 
     /// Runs work in its own task, so that a room is registered even if its client disconnects while it is built.
-    pub(crate) async fn run_detached<T, F>(&self, work: impl FnOnce(Arc<RoomHost>) -> F) -> Result<T, Rejection>
+    async fn run_detached<T, F>(&self, work: impl FnOnce(Arc<RoomHost>) -> F) -> Result<T, Rejection>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Rejection>> + Send + 'static,
@@ -237,10 +237,7 @@ impl RoomHost {
         let invalid = "the match token is invalid or has expired; ask the matchmaker again";
         let selector = selector_of(self.requests.services(), token);
         match selector.map_err(|_| Rejection::new(ErrorCode::RoomNotFound, invalid))? {
-            MatchSelector::Relayed(id) => {
-                let id = RoomId(format!("{id}."));
-                self.run_detached(move |host| host.find_relayed(id, requester)).await
-            }
+            MatchSelector::Relayed(id) => self.find_relayed(id, requester).await,
             MatchSelector::Running(id) => {
                 let id = RoomId(id);
                 self.directory.local(&RoomSelector::Id(id.clone())).ok_or_else(|| not_found(&id.0))
@@ -261,7 +258,12 @@ impl RoomHost {
     }
 
     /// Returns a relayed match. It is created if it does not run.
-    pub(crate) async fn find_relayed(
+    pub(crate) async fn find_relayed(&self, id: Uuid, requester: RoomRequester) -> Result<RoomRef, Rejection> {
+        let id = RoomId(format!("{id}."));
+        self.run_detached(move |host| host.find_or_create_relayed(id, requester)).await
+    }
+
+    async fn find_or_create_relayed(
         self: Arc<Self>,
         id: RoomId,
         requester: RoomRequester,

@@ -94,10 +94,7 @@ impl RoomHost {
         let requester = RoomRequester { address: visitor.address, user: Some(visitor.identity.user) };
         let found = match selector {
             MatchSelector::Running(id) => self.find(&RoomSelector::Id(RoomId(id.clone())), requester).await,
-            MatchSelector::Relayed(id) => {
-                let id = RoomId(format!("{id}."));
-                self.run_detached(move |host| host.find_relayed(id, requester)).await
-            }
+            MatchSelector::Relayed(id) => self.find_relayed(*id, requester).await,
         };
         found.map_err(|rejection| match rejection.code {
             ErrorCode::RoomNotFound => not_found(),

@@ -112,7 +112,7 @@ impl Serve for ListMatches {
 }
 
 /// Sends the data of a member.
-pub fn send(services: &Services, session: Uuid, request: &realtime::MatchDataSend) -> Result<(), ServiceError> {
+fn send(services: &Services, session: Uuid, request: &realtime::MatchDataSend) -> Result<(), ServiceError> {
     let receivers: Vec<Uuid> =
         request.presences.iter().filter_map(|presence| Uuid::try_parse(&presence.session_id).ok()).collect();
     if receivers.is_empty() && !request.presences.is_empty() {
