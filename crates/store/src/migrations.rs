@@ -38,6 +38,14 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 8, name: "audit", sql: include_str!("../migrations/0008_audit.sql") },
     Migration { version: 9, name: "join_metadata", sql: include_str!("../migrations/0009_join_metadata.sql") },
     Migration { version: 10, name: "room_ticks", sql: include_str!("../migrations/0010_room_ticks.sql") },
+    Migration { version: 11, name: "notifications", sql: include_str!("../migrations/0011_notifications.sql") },
+    Migration { version: 12, name: "friends", sql: include_str!("../migrations/0012_friends.sql") },
+    Migration { version: 13, name: "groups", sql: include_str!("../migrations/0013_groups.sql") },
+    Migration { version: 14, name: "chat", sql: include_str!("../migrations/0014_chat.sql") },
+    Migration { version: 15, name: "tournaments", sql: include_str!("../migrations/0015_tournaments.sql") },
+    Migration { version: 16, name: "brackets", sql: include_str!("../migrations/0016_brackets.sql") },
+    Migration { version: 17, name: "moderation", sql: include_str!("../migrations/0017_moderation.sql") },
+    Migration { version: 18, name: "remote_values", sql: include_str!("../migrations/0018_remote_values.sql") },
 ];
 
 /// Line at which the program continues a migration.

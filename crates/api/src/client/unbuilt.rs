@@ -8,7 +8,7 @@ use axum::routing::{MethodFilter, on};
 use http::Method;
 
 /// Method, path, operation and feature of each call. docs/reference/compatibility.md lists the same.
-const UNBUILT: [(Method, &str, &str, &str); 30] = [
+const UNBUILT: &[(Method, &str, &str, &str)] = &[
     (Method::GET, "/v2/channel/{channel_id}", "ListChannelMessages", "chat"),
     (Method::DELETE, "/v2/friend", "DeleteFriends", "friends"),
     (Method::GET, "/v2/friend", "ListFriends", "friends"),
@@ -43,7 +43,7 @@ const UNBUILT: [(Method, &str, &str, &str); 30] = [
 
 /// Adds routes for all calls that are not built.
 pub(super) fn with_unbuilt<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
-    UNBUILT.into_iter().fold(router, |router, (method, path, operation, feature)| {
+    UNBUILT.iter().cloned().fold(router, |router, (method, path, operation, feature)| {
         let filter = MethodFilter::try_from(method).unwrap_or(MethodFilter::GET);
         let sentence = format!("{operation} is not built yet: this server does not have {feature} so far.");
         router.route(path, on(filter, async move || unimplemented(sentence)))

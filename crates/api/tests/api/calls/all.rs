@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Operations of the protocol that are not implemented yet, and the health check.
-const NOT_IN_TABLE: [&str; 30] = [
+const NOT_IN_TABLE: &[&str] = &[
     "Healthcheck",
     "ListFriends",
     "ListFriendsOfFriends",

@@ -1,0 +1,1 @@
+-- Tournaments: leaderboards that are joined and end.

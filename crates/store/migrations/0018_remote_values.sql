@@ -1,0 +1,1 @@
+-- Remote configuration values.
