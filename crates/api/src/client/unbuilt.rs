@@ -31,13 +31,6 @@ const UNBUILT: &[(Method, &str, &str, &str)] = &[
     (Method::GET, "/v2/group/{group_id}/user", "ListGroupUsers", "groups"),
     (Method::DELETE, "/v2/notification", "DeleteNotifications", "notifications"),
     (Method::GET, "/v2/notification", "ListNotifications", "notifications"),
-    (Method::GET, "/v2/tournament", "ListTournaments", "tournaments"),
-    (Method::DELETE, "/v2/tournament/{tournament_id}", "DeleteTournamentRecord", "tournaments"),
-    (Method::GET, "/v2/tournament/{tournament_id}", "ListTournamentRecords", "tournaments"),
-    (Method::POST, "/v2/tournament/{tournament_id}", "WriteTournamentRecord", "tournaments"),
-    (Method::PUT, "/v2/tournament/{tournament_id}", "WriteTournamentRecord", "tournaments"),
-    (Method::POST, "/v2/tournament/{tournament_id}/join", "JoinTournament", "tournaments"),
-    (Method::GET, "/v2/tournament/{tournament_id}/owner/{owner_id}", "ListTournamentRecordsAroundOwner", "tournaments"),
     (Method::GET, "/v2/user/{user_id}/group", "ListUserGroups", "groups"),
 ];
 

@@ -17,11 +17,12 @@ use uuid::Uuid;
 pub type Eraser = Box<dyn Fn(&mut Transaction<'_>, Uuid) -> Result<(), StoreError> + Send + Sync>;
 
 /// Tables without a foreign key to `users`, with the column of the user.
-const OWNED: [(&str, &str); 9] = [
+const OWNED: [(&str, &str); 10] = [
     ("sessions", "user_id"),
     ("storage_objects", "user_id"),
     ("storage_totals", "user_id"),
     ("leaderboard_records", "owner_id"),
+    ("tournament_entrants", "owner_id"),
     ("room_players", "user_id"),
     ("room_visits", "user_id"),
     ("room_creators", "user_id"),

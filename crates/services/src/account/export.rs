@@ -78,7 +78,7 @@ const ACCOUNT: Section = Section {
 };
 
 /// All other tables. Codes are omitted: they are hashes of what was sent to the user.
-const SECTIONS: [Section; 14] = [
+const SECTIONS: [Section; 15] = [
     Section {
         table: "user_devices",
         owner: "user_id",
@@ -178,6 +178,18 @@ const SECTIONS: [Section; 14] = [
             ("metadata", Json),
             ("created_at", Number),
             ("updated_at", Number),
+        ],
+    },
+    Section {
+        table: "tournament_entrants",
+        owner: "owner_id",
+        order: "tournament, expiry",
+        columns: &[
+            ("tournament", Text),
+            ("expiry", Number),
+            ("attempts", Number),
+            ("attempts_added", Number),
+            ("joined_at", Number),
         ],
     },
     Section {

@@ -38,6 +38,7 @@ use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
     account, admin, event, leaderboard, matches, matchmaker, party, profile, purchase, router, session, status, storage,
+    tournament,
 };
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
@@ -135,6 +136,7 @@ impl Operations {
             .and(session::serve::operations)
             .and(status::serve::operations)
             .and(storage::serve::operations)
+            .and(tournament::serve::operations)
             .with::<RpcFunc>()
     }
 }

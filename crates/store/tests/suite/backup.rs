@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use uuid::Uuid;
 
 /// Tables with rows of a user, and the column of the user's id.
-const USER_TABLES: [(&str, &str); 15] = [
+const USER_TABLES: [(&str, &str); 16] = [
     ("users", "id"),
     ("user_devices", "user_id"),
     ("user_identities", "user_id"),
@@ -21,6 +21,7 @@ const USER_TABLES: [(&str, &str); 15] = [
     ("storage_objects", "user_id"),
     ("wallet_ledger", "user_id"),
     ("leaderboard_records", "owner_id"),
+    ("tournament_entrants", "owner_id"),
     ("purchases", "user_id"),
     ("subscriptions", "user_id"),
     ("profiles", "user_id"),
@@ -73,6 +74,11 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
         "INSERT INTO leaderboard_records (leaderboard_id, expiry, owner_id, username, score, subscore, num_score,
          created_at, updated_at) VALUES ('b', 0, ?1, '', ?2, 0, 1, 1, 1)",
         values![id, i64::MIN],
+    )?;
+    add(
+        "INSERT INTO tournament_entrants (tournament, expiry, owner_id, attempts, joined_at)
+         VALUES ('b', 0, ?1, 1, 1)",
+        values![id],
     )?;
     add(
         "INSERT INTO purchases (store, transaction_id, user_id, product_id, environment, purchased_at, response,
@@ -169,7 +175,7 @@ async fn a_backup_of_any_database_is_restored_into_any_other() {
         let store = source.open().await;
         fill(&store).await;
         let (bytes, summary) = backup(&store).await;
-        assert_eq!(summary, Summary { rows: 39, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
+        assert_eq!(summary, Summary { rows: 41, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
         for target in databases() {
             let copy = target.open().await;
             assert_eq!(try_restore(&copy, &bytes, false).await, Ok(summary), "{} to {}", source.name, target.name);

@@ -34,12 +34,6 @@ const NOT_IN_TABLE: &[&str] = &[
     "ListChannelMessages",
     "ListNotifications",
     "DeleteNotifications",
-    "ListTournaments",
-    "JoinTournament",
-    "WriteTournamentRecord",
-    "DeleteTournamentRecord",
-    "ListTournamentRecords",
-    "ListTournamentRecordsAroundOwner",
 ];
 
 fn names(world: &World) -> BTreeSet<&str> {
