@@ -8,6 +8,7 @@ pub mod admin;
 pub mod audit;
 mod caller;
 pub mod calls;
+pub mod chat;
 pub mod clock;
 pub mod cursor;
 mod declare;

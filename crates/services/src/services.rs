@@ -5,6 +5,7 @@ use crate::account::{self, Accounts};
 use crate::admin::RoomOperator;
 use crate::audit::Audit;
 use crate::calls::{CallTable, Functions, MatchTypes};
+use crate::chat::Chat;
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
@@ -118,6 +119,8 @@ pub struct Services {
     pub matchmaker: Arc<MatchmakerService>,
     /// Signs and verifies tokens with which matched players join a relayed match.
     pub match_tokens: MatchTokens,
+    /// Chat rooms, chats of groups and chats of two users.
+    pub chat: Arc<Chat>,
     /// Parties of players.
     pub parties: Arc<PartyService>,
     /// Reported events.
@@ -171,6 +174,7 @@ impl Services {
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
+        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router));
         Ok(Services {
             accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
             storage: storage.with_reserved(reserved),
@@ -182,6 +186,7 @@ impl Services {
             router,
             matchmaker,
             match_tokens,
+            chat,
             parties,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),

@@ -5,6 +5,7 @@
 
 mod access;
 mod account;
+mod chat;
 mod event;
 mod layer;
 mod leaderboard;
@@ -157,6 +158,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
     };
     Routes::default()
         .with(account::routes)
+        .with(chat::routes)
         .with(event::routes)
         .with(leaderboard::routes)
         .with(matches::routes)

@@ -9,7 +9,6 @@ use http::Method;
 
 /// Method, path, operation and feature of each call. docs/reference/compatibility.md lists the same.
 const UNBUILT: &[(Method, &str, &str, &str)] = &[
-    (Method::GET, "/v2/channel/{channel_id}", "ListChannelMessages", "chat"),
     (Method::DELETE, "/v2/friend", "DeleteFriends", "friends"),
     (Method::GET, "/v2/friend", "ListFriends", "friends"),
     (Method::POST, "/v2/friend", "AddFriends", "friends"),

@@ -17,7 +17,7 @@ use uuid::Uuid;
 pub type Eraser = Box<dyn Fn(&mut Transaction<'_>, Uuid) -> Result<(), StoreError> + Send + Sync>;
 
 /// Tables without a foreign key to `users`, with the column of the user.
-const OWNED: [(&str, &str); 9] = [
+const OWNED: &[(&str, &str)] = &[
     ("sessions", "user_id"),
     ("storage_objects", "user_id"),
     ("storage_totals", "user_id"),
@@ -27,6 +27,7 @@ const OWNED: [(&str, &str); 9] = [
     ("room_creators", "user_id"),
     ("audit_entries", "actor_id"),
     ("audit_entries", "user_id"),
+    ("chat_messages", "sender_id"),
 ];
 
 /// Tables whose rows stay without an owner, because another account must not use the purchase again. The shop's answer
@@ -34,11 +35,12 @@ const OWNED: [(&str, &str); 9] = [
 const DISOWNED: [(&str, &str); 2] = [("purchases", ""), ("subscriptions", ", notification = ''")];
 
 /// Tables in which one account can have many rows, with the column of the user and the other columns of the key.
-const LARGE: [(&str, &str, &str); 4] = [
+const LARGE: &[(&str, &str, &str)] = &[
     ("storage_objects", "user_id", "collection, key"),
     ("wallet_ledger", "user_id", "id"),
     ("sessions", "user_id", "id"),
     ("room_visits", "user_id", "id"),
+    ("chat_messages", "sender_id", "channel_id, sequence"),
 ];
 
 /// Rows of a large table that one operation deletes: with values of 256 KiB, 25 MiB.
@@ -52,7 +54,7 @@ impl Accounts {
     ///
     /// If it fails, the account still exists. It may have lost rows if it had more than 100 in one table.
     pub async fn delete(&self, user: Uuid) -> Result<(), ServiceError> {
-        for (table, column, key) in LARGE {
+        for &(table, column, key) in LARGE {
             self.thin_out(user, table, column, key).await?;
         }
         self.delete_rest(user).await
@@ -111,7 +113,7 @@ impl Accounts {
 }
 
 fn erase(transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<(), StoreError> {
-    for (table, column) in OWNED {
+    for &(table, column) in OWNED {
         transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), values![user])?;
     }
     for (table, also) in DISOWNED {

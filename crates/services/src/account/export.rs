@@ -78,7 +78,7 @@ const ACCOUNT: Section = Section {
 };
 
 /// All other tables. Codes are omitted: they are hashes of what was sent to the user.
-const SECTIONS: [Section; 14] = [
+const SECTIONS: &[Section] = &[
     Section {
         table: "user_devices",
         owner: "user_id",
@@ -176,6 +176,21 @@ const SECTIONS: [Section; 14] = [
             ("num_score", Number),
             ("max_num_score", Number),
             ("metadata", Json),
+            ("created_at", Number),
+            ("updated_at", Number),
+        ],
+    },
+    Section {
+        table: "chat_messages",
+        owner: "sender_id",
+        order: "channel_id, sequence",
+        columns: &[
+            ("channel_id", Text),
+            ("sequence", Number),
+            ("id", Id),
+            ("code", Number),
+            ("username", Text),
+            ("content", Json),
             ("created_at", Number),
             ("updated_at", Number),
         ],

@@ -52,6 +52,8 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("room_visits", &["user_id"]),
     Table::new("room_creators", &["user_id"]),
     Table::new("audit_entries", &["actor_id", "user_id"]),
+    Table::new("chat_channels", &[]),
+    Table::new("chat_messages", &["sender_id"]),
 ];
 
 /// A column of a table.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use uuid::Uuid;
 
 /// Tables with rows of a user, and the column of the user's id.
-const USER_TABLES: [(&str, &str); 15] = [
+const USER_TABLES: &[(&str, &str)] = &[
     ("users", "id"),
     ("user_devices", "user_id"),
     ("user_identities", "user_id"),
@@ -28,6 +28,7 @@ const USER_TABLES: [(&str, &str); 15] = [
     ("room_players", "user_id"),
     ("room_visits", "user_id"),
     ("room_creators", "user_id"),
+    ("chat_messages", "sender_id"),
 ];
 
 /// Writes a user with a row in each of these tables.
@@ -86,6 +87,12 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
     )?;
     add("INSERT INTO profiles (user_id, id, name, created_at, updated_at) VALUES (?1, 'p', '', 1, 1)", values![id])?;
     add("INSERT INTO profile_selections (user_id, profile_id) VALUES (?1, 'p')", values![id])?;
+    add("INSERT INTO chat_channels (id, last_sequence, created_at) VALUES (?1, 1, 1)", values![name])?;
+    add(
+        "INSERT INTO chat_messages (channel_id, sequence, id, code, sender_id, username, content, created_at, updated_at)
+         VALUES (?2, 1, ?1, 0, ?1, ?2, '{}', 1, 1)",
+        values![id, name],
+    )?;
     add_room(transaction, id, name)
 }
 
@@ -169,7 +176,7 @@ async fn a_backup_of_any_database_is_restored_into_any_other() {
         let store = source.open().await;
         fill(&store).await;
         let (bytes, summary) = backup(&store).await;
-        assert_eq!(summary, Summary { rows: 39, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
+        assert_eq!(summary, Summary { rows: 43, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
         for target in databases() {
             let copy = target.open().await;
             assert_eq!(try_restore(&copy, &bytes, false).await, Ok(summary), "{} to {}", source.name, target.name);

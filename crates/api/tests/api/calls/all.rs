@@ -31,7 +31,6 @@ const NOT_IN_TABLE: &[&str] = &[
     "BanGroupUsers",
     "PromoteGroupUsers",
     "DemoteGroupUsers",
-    "ListChannelMessages",
     "ListNotifications",
     "DeleteNotifications",
     "ListTournaments",
