@@ -14,6 +14,7 @@ use crate::leaderboard::Leaderboards;
 use crate::matches::{Matches, NOT_HOSTED};
 use crate::matchmaker::{self, MatchedHook, MatchmakerService, ServiceParts};
 use crate::multi_update::MultiUpdates;
+use crate::notification::Notifications;
 use crate::party::PartyService;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
@@ -118,6 +119,8 @@ pub struct Services {
     pub matchmaker: Arc<MatchmakerService>,
     /// Signs and verifies tokens with which matched players join a relayed match.
     pub match_tokens: MatchTokens,
+    /// Live and stored notifications of users.
+    pub notifications: Arc<Notifications>,
     /// Parties of players.
     pub parties: Arc<PartyService>,
     /// Reported events.
@@ -170,6 +173,7 @@ impl Services {
             registry,
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
+        let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
         Ok(Services {
             accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
@@ -182,6 +186,7 @@ impl Services {
             router,
             matchmaker,
             match_tokens,
+            notifications: Arc::new(notifications),
             parties,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),

@@ -6,6 +6,7 @@
 use super::{Accounts, NOT_FOUND};
 use crate::error::ServiceError;
 use crate::leaderboard::Leaderboards;
+use crate::notification;
 use crate::session::tokens::Role;
 use aether_store::{StoreError, Transaction, outbox, values};
 use serde_json::json;
@@ -16,8 +17,8 @@ use uuid::Uuid;
 /// more than rows about a user, such as ranks in memory.
 pub type Eraser = Box<dyn Fn(&mut Transaction<'_>, Uuid) -> Result<(), StoreError> + Send + Sync>;
 
-/// Tables without a foreign key to `users`, with the column of the user.
-const OWNED: [(&str, &str); 9] = [
+/// Columns of users without a foreign key to `users`, with their tables.
+const OWNED: [(&str, &str); 10] = [
     ("sessions", "user_id"),
     ("storage_objects", "user_id"),
     ("storage_totals", "user_id"),
@@ -27,6 +28,7 @@ const OWNED: [(&str, &str); 9] = [
     ("room_creators", "user_id"),
     ("audit_entries", "actor_id"),
     ("audit_entries", "user_id"),
+    ("notifications", "sender_id"),
 ];
 
 /// Tables whose rows stay without an owner, because another account must not use the purchase again. The shop's answer
@@ -34,11 +36,13 @@ const OWNED: [(&str, &str); 9] = [
 const DISOWNED: [(&str, &str); 2] = [("purchases", ""), ("subscriptions", ", notification = ''")];
 
 /// Tables in which one account can have many rows, with the column of the user and the other columns of the key.
-const LARGE: [(&str, &str, &str); 4] = [
+const LARGE: [(&str, &str, &str); 6] = [
     ("storage_objects", "user_id", "collection, key"),
     ("wallet_ledger", "user_id", "id"),
     ("sessions", "user_id", "id"),
     ("room_visits", "user_id", "id"),
+    ("notifications", "user_id", "number"),
+    ("notifications", "sender_id", "id"),
 ];
 
 /// Rows of a large table that one operation deletes: with values of 256 KiB, 25 MiB.
@@ -118,6 +122,8 @@ fn erase(transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<(), 
         let update = format!("UPDATE {table} SET user_id = ?2, response = '{{}}'{also} WHERE user_id = ?1");
         transaction.execute(&update, values![user, Uuid::nil()])?;
     }
+    let waiting = "DELETE FROM outbox WHERE account = ?1 AND topic = ?2";
+    transaction.execute(waiting, values![user, notification::TOPIC])?;
     transaction.execute("DELETE FROM users WHERE id = ?1", values![user])?;
     let remember = "INSERT INTO erasures (user_id, erased_at) VALUES (?1, ?2) ON CONFLICT (user_id) DO NOTHING";
     transaction.execute(remember, values![user, now])?;

@@ -68,6 +68,7 @@ const ACCOUNT: Section = Section {
         ("custom_id_at", Number),
         ("role", Text),
         ("edge_count", Number),
+        ("notification_count", Number),
         ("created_at", Number),
         ("updated_at", Number),
         ("verified_at", Number),
@@ -78,7 +79,7 @@ const ACCOUNT: Section = Section {
 };
 
 /// All other tables. Codes are omitted: they are hashes of what was sent to the user.
-const SECTIONS: [Section; 14] = [
+const SECTIONS: [Section; 15] = [
     Section {
         table: "user_devices",
         owner: "user_id",
@@ -232,6 +233,20 @@ const SECTIONS: [Section; 14] = [
             ("count", Number),
             ("first_at", Number),
             ("last_at", Number),
+        ],
+    },
+    Section {
+        table: "notifications",
+        owner: "user_id",
+        order: "number",
+        columns: &[
+            ("number", Number),
+            ("id", Id),
+            ("subject", Text),
+            ("content", Json),
+            ("code", Number),
+            ("sender_id", Id),
+            ("created_at", Number),
         ],
     },
     Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },

@@ -32,8 +32,6 @@ const NOT_IN_TABLE: &[&str] = &[
     "PromoteGroupUsers",
     "DemoteGroupUsers",
     "ListChannelMessages",
-    "ListNotifications",
-    "DeleteNotifications",
     "ListTournaments",
     "JoinTournament",
     "WriteTournamentRecord",

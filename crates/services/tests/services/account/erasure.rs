@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
 /// Rows of a user in each table.
-const ROWS: [&str; 15] = [
+const ROWS: [&str; 16] = [
     "INSERT INTO user_identities (provider, subject, user_id, created_at) VALUES ('steam', '76561', ?1, ?2)",
     "INSERT INTO account_codes (hash, user_id, purpose, email, created_at, expires_at)
         VALUES (?3, ?1, 'password_reset', 'a@example.com', ?2, ?2)",
@@ -39,6 +39,8 @@ const ROWS: [&str; 15] = [
         VALUES (1, ?1, ?1, 'playground.clear', 'refused', 1, ?2, ?2)",
     "INSERT INTO audit_entries (period, actor_id, user_id, action, outcome, count, first_at, last_at)
         VALUES (2, ?1, ?1, 'BanPlayer', 'allowed', 1, ?2, ?2)",
+    "INSERT INTO notifications (user_id, number, id, subject, content, code, sender_id, created_at)
+        VALUES (?1, 1, ?1, 'hello', '{}', 1, NULL, ?2)",
 ];
 
 impl Fixture {
