@@ -21,6 +21,7 @@ pub mod leaderboard;
 pub mod matches;
 pub mod matchmaker;
 pub mod multi_update;
+pub mod notification;
 pub mod party;
 pub mod profile;
 pub mod purchase;

@@ -15,6 +15,7 @@ use crate::leaderboard::Leaderboards;
 use crate::matches::{Matches, NOT_HOSTED};
 use crate::matchmaker::{self, MatchedHook, MatchmakerService, ServiceParts};
 use crate::multi_update::MultiUpdates;
+use crate::notification::Notifications;
 use crate::party::PartyService;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
@@ -121,6 +122,8 @@ pub struct Services {
     pub match_tokens: MatchTokens,
     /// Chat rooms, chats of groups and chats of two users.
     pub chat: Arc<Chat>,
+    /// Live and stored notifications of users.
+    pub notifications: Arc<Notifications>,
     /// Parties of players.
     pub parties: Arc<PartyService>,
     /// Reported events.
@@ -173,6 +176,7 @@ impl Services {
             registry,
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
+        let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
         let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router));
         Ok(Services {
@@ -187,6 +191,7 @@ impl Services {
             matchmaker,
             match_tokens,
             chat,
+            notifications: Arc::new(notifications),
             parties,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),

@@ -10,6 +10,7 @@ mod event;
 mod layer;
 mod leaderboard;
 mod matches;
+mod notification;
 mod party;
 mod profile;
 mod purchase;
@@ -162,6 +163,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(event::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
+        .with(notification::routes)
         .with(party::routes)
         .with(profile::routes)
         .with(purchase::routes)

@@ -28,8 +28,6 @@ const UNBUILT: &[(Method, &str, &str, &str)] = &[
     (Method::POST, "/v2/group/{group_id}/leave", "LeaveGroup", "groups"),
     (Method::POST, "/v2/group/{group_id}/promote", "PromoteGroupUsers", "groups"),
     (Method::GET, "/v2/group/{group_id}/user", "ListGroupUsers", "groups"),
-    (Method::DELETE, "/v2/notification", "DeleteNotifications", "notifications"),
-    (Method::GET, "/v2/notification", "ListNotifications", "notifications"),
     (Method::GET, "/v2/tournament", "ListTournaments", "tournaments"),
     (Method::DELETE, "/v2/tournament/{tournament_id}", "DeleteTournamentRecord", "tournaments"),
     (Method::GET, "/v2/tournament/{tournament_id}", "ListTournamentRecords", "tournaments"),

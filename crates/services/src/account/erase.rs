@@ -6,6 +6,7 @@
 use super::{Accounts, NOT_FOUND};
 use crate::error::ServiceError;
 use crate::leaderboard::Leaderboards;
+use crate::notification;
 use crate::session::tokens::Role;
 use aether_store::{StoreError, Transaction, outbox, values};
 use serde_json::json;
@@ -28,6 +29,7 @@ const OWNED: &[(&str, &str)] = &[
     ("audit_entries", "actor_id"),
     ("audit_entries", "user_id"),
     ("chat_messages", "sender_id"),
+    ("notifications", "sender_id"),
 ];
 
 /// Tables whose rows stay without an owner, because another account must not use the purchase again. The shop's answer
@@ -41,6 +43,8 @@ const LARGE: &[(&str, &str, &str)] = &[
     ("sessions", "user_id", "id"),
     ("room_visits", "user_id", "id"),
     ("chat_messages", "sender_id", "channel_id, sequence"),
+    ("notifications", "user_id", "number"),
+    ("notifications", "sender_id", "id"),
 ];
 
 /// Rows of a large table that one operation deletes: with values of 256 KiB, 25 MiB.
@@ -120,6 +124,8 @@ fn erase(transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<(), 
         let update = format!("UPDATE {table} SET user_id = ?2, response = '{{}}'{also} WHERE user_id = ?1");
         transaction.execute(&update, values![user, Uuid::nil()])?;
     }
+    let waiting = "DELETE FROM outbox WHERE account = ?1 AND topic = ?2";
+    transaction.execute(waiting, values![user, notification::TOPIC])?;
     transaction.execute("DELETE FROM users WHERE id = ?1", values![user])?;
     let remember = "INSERT INTO erasures (user_id, erased_at) VALUES (?1, ?2) ON CONFLICT (user_id) DO NOTHING";
     transaction.execute(remember, values![user, now])?;

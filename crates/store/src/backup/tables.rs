@@ -54,6 +54,7 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("audit_entries", &["actor_id", "user_id"]),
     Table::new("chat_channels", &[]),
     Table::new("chat_messages", &["sender_id"]),
+    Table::new("notifications", &["user_id", "sender_id"]),
 ];
 
 /// A column of a table.

@@ -31,8 +31,6 @@ const NOT_IN_TABLE: &[&str] = &[
     "BanGroupUsers",
     "PromoteGroupUsers",
     "DemoteGroupUsers",
-    "ListNotifications",
-    "DeleteNotifications",
     "ListTournaments",
     "JoinTournament",
     "WriteTournamentRecord",

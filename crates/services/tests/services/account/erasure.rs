@@ -41,6 +41,8 @@ const ROWS: &[&str] = &[
         VALUES (1, ?1, ?1, 'playground.clear', 'refused', 1, ?2, ?2)",
     "INSERT INTO audit_entries (period, actor_id, user_id, action, outcome, count, first_at, last_at)
         VALUES (2, ?1, ?1, 'BanPlayer', 'allowed', 1, ?2, ?2)",
+    "INSERT INTO notifications (user_id, number, id, subject, content, code, sender_id, created_at)
+        VALUES (?1, 1, ?1, 'hello', '{}', 1, NULL, ?2)",
 ];
 
 impl Fixture {
