@@ -178,7 +178,8 @@ impl Services {
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
         let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
-        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router));
+        let notifications = Arc::new(notifications);
+        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
         Ok(Services {
             accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
             storage: storage.with_reserved(reserved),
@@ -191,7 +192,7 @@ impl Services {
             matchmaker,
             match_tokens,
             chat,
-            notifications: Arc::new(notifications),
+            notifications,
             parties,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),

@@ -37,7 +37,7 @@ pub(super) fn may_change(
 }
 
 /// Returns the other of two users; `None` if the user is neither.
-fn other_of([one, two]: [Uuid; 2], user: Uuid) -> Option<Uuid> {
+pub(super) fn other_of([one, two]: [Uuid; 2], user: Uuid) -> Option<Uuid> {
     if user == one {
         Some(two)
     } else if user == two {

@@ -24,6 +24,7 @@ pub use message::{ChatMessage, NewMessage, code};
 
 use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError};
+use crate::notification::{self, NewNotification, Notifications};
 use crate::router::{Presence, PresenceMeta, Router, Shown};
 use aether_messages::realtime::envelope::Message;
 use aether_store::{Store, StoreError, Transaction};
@@ -48,6 +49,7 @@ pub struct Chat {
     store: Store,
     clock: Arc<dyn WallClock>,
     router: Arc<Router>,
+    notifications: Arc<Notifications>,
     writer: Writer,
     unstored_ids: UnstoredIds,
 }
@@ -74,10 +76,15 @@ enum Author {
 
 impl Chat {
     /// Starts the service, with the task that stores messages. It ends when the service is dropped.
-    pub(crate) fn start(store: Store, clock: Arc<dyn WallClock>, router: Arc<Router>) -> Arc<Chat> {
+    pub(crate) fn start(
+        store: Store,
+        clock: Arc<dyn WallClock>,
+        router: Arc<Router>,
+        notifications: Arc<Notifications>,
+    ) -> Arc<Chat> {
         let receivers = Arc::clone(&router);
         let writer = Writer::start(store.clone(), Arc::clone(&clock), move |message| deliver(&receivers, message));
-        Arc::new(Chat { store, clock, router, writer, unstored_ids: UnstoredIds::default() })
+        Arc::new(Chat { store, clock, router, notifications, writer, unstored_ids: UnstoredIds::default() })
     }
 
     /// Adds a session to a channel that its user may join.
@@ -99,7 +106,31 @@ impl Chat {
         let own = self.router.find(session, channel.stream()).ok_or(NOT_JOINED)?;
         let mut presences = self.router.list(channel.stream(), Shown::Visible);
         presences.retain(|presence| was_in || presence.socket.session != session);
+        if !was_in {
+            self.invite(channel, &own).await?;
+        }
         Ok(JoinedChannel { own, presences, is_new: !was_in })
+    }
+
+    /// Notifies the other user of a direct chat who is not in it.
+    async fn invite(&self, channel: &Channel, own: &Presence) -> Result<(), ServiceError> {
+        let Some(other) = channel.users().and_then(|users| access::other_of(users, own.socket.user)) else {
+            return Ok(());
+        };
+        let members = self.router.list(channel.stream(), Shown::All);
+        if members.iter().any(|member| member.socket.user == other) {
+            return Ok(());
+        }
+        let username = &own.socket.username;
+        let invitation = NewNotification {
+            user: other,
+            subject: format!("{username} wants to chat"),
+            content: serde_json::json!({ "username": &**username }).to_string(),
+            code: notification::code::DIRECT_MESSAGE_REQUEST,
+            sender: Some(own.socket.user),
+            persistent: true,
+        };
+        self.notifications.send(vec![invitation]).await
     }
 
     /// Removes a session from a channel. Returns false if it was not in it.
