@@ -8,6 +8,7 @@ use crate::calls::{CallTable, Functions, MatchTypes};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
+use crate::group::Groups;
 use crate::hooks::Hooks;
 use crate::http_client::{self, HttpClient};
 use crate::leaderboard::Leaderboards;
@@ -108,6 +109,8 @@ pub struct Services {
     pub purchases: Purchases,
     /// Leaderboards.
     pub leaderboards: Arc<Leaderboards>,
+    /// Groups of players.
+    pub groups: Arc<Groups>,
     /// Profiles (characters) of players.
     pub profiles: Profiles,
     /// Stored state of durable rooms, and the history of room visits.
@@ -171,8 +174,15 @@ impl Services {
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
+        let groups = Arc::new(Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router)));
+        let group_clock = Arc::clone(&clock);
         Ok(Services {
-            accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
+            accounts: accounts
+                .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
+                .with_eraser(Box::new(move |transaction, user| {
+                    Groups::forget_within(transaction, user, group_clock.now_ms())
+                })),
+            groups,
             storage: storage.with_reserved(reserved),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
             wallets,

@@ -37,7 +37,7 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, event, leaderboard, matches, matchmaker, party, profile, purchase, router, session, status, storage,
+    account, admin, event, group, leaderboard, matches, matchmaker, party, profile, purchase, router, session, status, storage,
 };
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
@@ -125,6 +125,7 @@ impl Operations {
             .and(admin::serve::operations)
             .and(admin::serve_room::operations)
             .and(event::serve::operations)
+            .and(group::serve::operations)
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
             .and(matchmaker::serve::operations)
