@@ -6,6 +6,7 @@
 mod access;
 mod account;
 mod event;
+mod group;
 mod layer;
 mod leaderboard;
 mod matches;
@@ -158,6 +159,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
     Routes::default()
         .with(account::routes)
         .with(event::routes)
+        .with(group::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
         .with(party::routes)

@@ -78,7 +78,7 @@ const ACCOUNT: Section = Section {
 };
 
 /// All other tables. Codes are omitted: they are hashes of what was sent to the user.
-const SECTIONS: [Section; 14] = [
+const SECTIONS: [Section; 16] = [
     Section {
         table: "user_devices",
         owner: "user_id",
@@ -233,6 +233,26 @@ const SECTIONS: [Section; 14] = [
             ("first_at", Number),
             ("last_at", Number),
         ],
+    },
+    Section {
+        // Groups that the user created.
+        table: "groups",
+        owner: "creator",
+        order: "id",
+        columns: &[
+            ("id", Id),
+            ("name", Text),
+            ("description", Text),
+            ("avatar_url", Text),
+            ("lang_tag", Text),
+            ("created_at", Number),
+        ],
+    },
+    Section {
+        table: "group_members",
+        owner: "user_id",
+        order: "group_key",
+        columns: &[("group_key", Id), ("role", Number), ("since", Number)],
     },
     Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },
 ];
