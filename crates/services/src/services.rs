@@ -175,13 +175,8 @@ impl Services {
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
         let groups = Arc::new(Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router)));
-        let group_clock = Arc::clone(&clock);
         Ok(Services {
-            accounts: accounts
-                .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
-                .with_eraser(Box::new(move |transaction, user| {
-                    Groups::forget_within(transaction, user, group_clock.now_ms())
-                })),
+            accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
             groups,
             storage: storage.with_reserved(reserved),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),

@@ -1,29 +1,21 @@
 //! Groups of an account that is erased.
 
-use super::Groups;
 use super::role::GroupRole;
 use super::rows;
 use aether_store::{StoreError, Transaction, values};
 use uuid::Uuid;
 
-impl Groups {
-    /// Removes a user from all groups, within the transaction that erases the account. A group whose last superadmin the
-    /// user was gets the admin who has served longest as superadmin, or else the member; a group without members is
-    /// deleted.
-    pub(crate) fn forget_within(
-        transaction: &mut Transaction<'_>,
-        user: Uuid,
-        now_ms: i64,
-    ) -> Result<(), StoreError> {
-        // In the order of the ids, as transactions that lock several groups would.
-        let select = "SELECT m.group_key FROM group_members m WHERE m.user_id = ?1 ORDER BY m.group_key";
-        let groups = transaction.rows(select, values![user], |row| row.get::<Uuid>(0))?;
-        for group in groups {
-            forget_in(transaction, group, user, now_ms)?;
-        }
-        transaction.execute("UPDATE groups SET creator = ?2 WHERE creator = ?1", values![user, Uuid::nil()])?;
-        Ok(())
+/// Removes a user from all groups, within the transaction that erases the account. A group whose last superadmin the user
+/// was gets the admin who has served longest as superadmin, or else the member; a group without members is deleted.
+pub(crate) fn forget_user(transaction: &mut Transaction<'_>, user: Uuid, now_ms: i64) -> Result<(), StoreError> {
+    // In the order of the ids, so that two erasures do not wait for each other.
+    let select = "SELECT group_key FROM group_members WHERE user_id = ?1 ORDER BY group_key";
+    let groups = transaction.rows(select, values![user], |row| row.get::<Uuid>(0))?;
+    for group in groups {
+        forget_in(transaction, group, user, now_ms)?;
     }
+    transaction.execute("UPDATE groups SET creator = ?2 WHERE creator = ?1", values![user, Uuid::nil()])?;
+    Ok(())
 }
 
 fn forget_in(transaction: &mut Transaction<'_>, group: Uuid, user: Uuid, now_ms: i64) -> Result<(), StoreError> {

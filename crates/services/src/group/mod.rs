@@ -19,6 +19,7 @@ mod role;
 mod rows;
 pub(crate) mod serve;
 
+pub(crate) use erase::forget_user;
 pub use list::{GroupFilter, GroupPage};
 pub use list_members::{MemberPage, Membership, MembershipPage};
 pub use role::{Authority, GroupRole, RoleChange};
