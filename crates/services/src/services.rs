@@ -5,6 +5,7 @@ use crate::account::{self, Accounts};
 use crate::admin::RoomOperator;
 use crate::audit::Audit;
 use crate::calls::{CallTable, Functions, MatchTypes};
+use crate::chat::Chat;
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
@@ -15,6 +16,7 @@ use crate::leaderboard::Leaderboards;
 use crate::matches::{Matches, NOT_HOSTED};
 use crate::matchmaker::{self, MatchedHook, MatchmakerService, ServiceParts};
 use crate::multi_update::MultiUpdates;
+use crate::notification::Notifications;
 use crate::party::PartyService;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
@@ -121,6 +123,10 @@ pub struct Services {
     pub matchmaker: Arc<MatchmakerService>,
     /// Signs and verifies tokens with which matched players join a relayed match.
     pub match_tokens: MatchTokens,
+    /// Chat rooms, chats of groups and chats of two users.
+    pub chat: Arc<Chat>,
+    /// Live and stored notifications of users.
+    pub notifications: Arc<Notifications>,
     /// Parties of players.
     pub parties: Arc<PartyService>,
     /// Reported events.
@@ -173,11 +179,15 @@ impl Services {
             registry,
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
+        let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
-        let groups = Arc::new(Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router)));
+        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router));
+        let notifications = Arc::new(notifications);
+        let group_notifications = Arc::clone(&notifications);
+        let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
         Ok(Services {
             accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
-            groups,
+            groups: Arc::new(groups),
             storage: storage.with_reserved(reserved),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
             wallets,
@@ -187,6 +197,8 @@ impl Services {
             router,
             matchmaker,
             match_tokens,
+            chat,
+            notifications,
             parties,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),

@@ -9,7 +9,6 @@ use http::Method;
 
 /// Method, path, operation and feature of each call. docs/reference/compatibility.md lists the same.
 const UNBUILT: &[(Method, &str, &str, &str)] = &[
-    (Method::GET, "/v2/channel/{channel_id}", "ListChannelMessages", "chat"),
     (Method::DELETE, "/v2/friend", "DeleteFriends", "friends"),
     (Method::GET, "/v2/friend", "ListFriends", "friends"),
     (Method::POST, "/v2/friend", "AddFriends", "friends"),
@@ -17,8 +16,6 @@ const UNBUILT: &[(Method, &str, &str, &str)] = &[
     (Method::POST, "/v2/friend/facebook", "ImportFacebookFriends", "friends"),
     (Method::GET, "/v2/friend/friends", "ListFriendsOfFriends", "friends"),
     (Method::POST, "/v2/friend/steam", "ImportSteamFriends", "friends"),
-    (Method::DELETE, "/v2/notification", "DeleteNotifications", "notifications"),
-    (Method::GET, "/v2/notification", "ListNotifications", "notifications"),
     (Method::GET, "/v2/tournament", "ListTournaments", "tournaments"),
     (Method::DELETE, "/v2/tournament/{tournament_id}", "DeleteTournamentRecord", "tournaments"),
     (Method::GET, "/v2/tournament/{tournament_id}", "ListTournamentRecords", "tournaments"),

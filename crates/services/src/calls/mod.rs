@@ -37,7 +37,8 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, event, group, leaderboard, matches, matchmaker, party, profile, purchase, router, session, status, storage,
+    account, admin, chat, event, group, leaderboard, matches, matchmaker, notification, party, profile, purchase, router,
+    session, status, storage,
 };
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
@@ -124,11 +125,13 @@ impl Operations {
             .and(account::serve::operations)
             .and(admin::serve::operations)
             .and(admin::serve_room::operations)
+            .and(chat::serve::operations)
             .and(event::serve::operations)
             .and(group::serve::operations)
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
             .and(matchmaker::serve::operations)
+            .and(notification::serve::operations)
             .and(party::serve::operations)
             .and(profile::serve::operations)
             .and(purchase::serve::operations)

@@ -1,11 +1,14 @@
 //! A change of the members of one group, within a transaction.
 
-use super::limits::{BANS_MAX, GROUPS_PER_USER_MAX, JOIN_REQUESTS_MAX};
+use super::limits::{ADMINS_NOTIFIED_MAX, BANS_MAX, GROUPS_PER_USER_MAX, JOIN_REQUESTS_MAX};
 use super::role::{Authority, GroupRole, LAST_SUPERADMIN_STAYS};
 use super::{NOT_FOUND, USER_NOT_FOUND, rows};
 use crate::account::with_list;
+use crate::chat::{self, ChatMessage};
 use crate::error::{GrpcCode, ServiceError};
-use aether_store::{Dialect, SqlValue, Transaction, values};
+use crate::notification::{NewNotification, Notifications, StoredNotification, code};
+use aether_store::{Dialect, SqlValue, StoreError, Transaction, values};
+use serde_json::json;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -38,6 +41,10 @@ pub(super) struct LockedGroup {
 pub(super) struct Effects {
     /// Users who are no longer members.
     pub removed: Vec<Uuid>,
+    /// System messages of the group's chat, in their order.
+    pub messages: Vec<ChatMessage>,
+    /// Notifications of users who were added, or of admins.
+    pub notifications: Vec<StoredNotification>,
 }
 
 /// System message of the group's chat. The numbers are those of the protocol.
@@ -135,30 +142,50 @@ impl Change {
     /// Adds a system message to the group's chat, about a user.
     pub fn tell(
         &mut self,
-        _transaction: &mut Transaction<'_>,
+        transaction: &mut Transaction<'_>,
         event: MemberEvent,
         user: Uuid,
         username: &str,
     ) -> Result<(), ServiceError> {
-        // Chat: `chat::store_group_message(transaction, self.group.id, event as i32, user, username, self.now_ms)`.
-        let _ = (event as i32, user, username);
+        let (group, code) = (self.group.id, event as i32);
+        let message = chat::store_group_message(transaction, group, code, user, username, self.now_ms)?;
+        self.effects.messages.push(message);
         Ok(())
     }
 
-    /// Notifies a user who was added.
-    pub fn notify_added(&mut self, _transaction: &mut Transaction<'_>, user: Uuid) -> Result<(), ServiceError> {
-        let _ = (user, &self.group.name, self.by);
+    /// Notifies a user who was added. The user is locked.
+    pub fn notify_added(
+        &mut self,
+        transaction: &mut Transaction<'_>,
+        notifications: &Notifications,
+        user: Uuid,
+    ) -> Result<(), ServiceError> {
+        let subject = format!("You've been added to group {}", self.group.name);
+        let content = json!({ "group_id": self.group.id, "name": self.group.name }).to_string();
+        let new = NewNotification::persistent(user, code::GROUP_ADDED, subject, content);
+        let new = NewNotification { sender: self.by, ..new };
+        self.effects.notifications.push(notifications.store(transaction, &new, self.now_ms)?);
         Ok(())
     }
 
-    /// Notifies the admins of a join request.
+    /// Notifies admins of a join request: those of `locked` who are still admins.
     pub fn notify_admins(
         &mut self,
-        _transaction: &mut Transaction<'_>,
-        user: Uuid,
-        username: &str,
+        transaction: &mut Transaction<'_>,
+        notifications: &Notifications,
+        locked: &[Uuid],
+        (user, username): (Uuid, &str),
     ) -> Result<(), ServiceError> {
-        let _ = (user, username);
+        let subject = format!("{username} wants to join your group {}", self.group.name);
+        let content = json!({ "group_id": self.group.id, "name": self.group.name, "username": username }).to_string();
+        let mut admins = admins_of(transaction, self.group.id)?;
+        admins.retain(|admin| locked.contains(admin));
+        admins.sort_unstable();
+        for admin in admins {
+            let new = NewNotification::persistent(admin, code::GROUP_JOIN_REQUEST, subject.clone(), content.clone());
+            let stored = notifications.store(transaction, &new.from_user(user), self.now_ms)?;
+            self.effects.notifications.push(stored);
+        }
         Ok(())
     }
 
@@ -169,6 +196,13 @@ impl Change {
         }
         Ok(self.effects)
     }
+}
+
+/// Returns the admins of a closed group who are notified of a join request; none if the group is open.
+pub(super) fn admins_of(transaction: &mut Transaction<'_>, group: Uuid) -> Result<Vec<Uuid>, StoreError> {
+    let select = "SELECT m.user_id FROM group_members m JOIN groups g ON g.id = m.group_key
+        WHERE m.group_key = ?1 AND m.role <= 1 AND NOT g.open ORDER BY m.role, m.since, m.user_id LIMIT ?2";
+    transaction.rows(select, values![group, ADMINS_NOTIFIED_MAX], |row| row.get(0))
 }
 
 /// Locks users who are about to get a role, in the order of their ids, and returns their usernames. They cannot be erased

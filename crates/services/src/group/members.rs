@@ -1,13 +1,15 @@
 //! Joining, leaving, and changes of the members of a group.
 
-use super::change::{Change, Effects, MemberEvent, lock_users};
+use super::change::{Change, Effects, MemberEvent, admins_of, lock_users};
 use super::limits::USERS_PER_CALL_MAX;
 use super::role::{GroupRole, LAST_SUPERADMIN, LAST_SUPERADMIN_STAYS, RoleChange};
 use super::{Groups, USER_NOT_FOUND, stream};
+use crate::chat;
 use crate::error::{GrpcCode, ServiceError};
+use crate::notification::Notifications;
 use crate::router::Shown;
 use aether_store::Transaction;
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use uuid::Uuid;
 
 const BANNED: ServiceError = ServiceError::new(
@@ -18,9 +20,13 @@ const BANNED: ServiceError = ServiceError::new(
 impl Groups {
     /// Joins an open group, or asks a closed one for entry. Nothing changes for a user who is a member or has asked.
     pub async fn join(&self, group: Uuid, user: Uuid) -> Result<(), ServiceError> {
-        let now_ms = self.clock.now_ms();
+        let (now_ms, notifications) = (self.clock.now_ms(), Arc::clone(&self.notifications));
         let effects = self.store.write(move |transaction| {
-            let username = lock_users(transaction, &[user])?.remove(&user).ok_or(USER_NOT_FOUND)?;
+            // A request notifies the admins, so they are locked with the user, before the group. Someone who becomes an
+            // admin in the meantime sees the request in the list.
+            let mut locked = admins_of(transaction, group)?;
+            locked.push(user);
+            let username = lock_users(transaction, &locked)?.remove(&user).ok_or(USER_NOT_FOUND)?;
             let mut change = Change::begin(transaction, group, Some(user), now_ms)?;
             let from = change.role(transaction, user)?;
             match from {
@@ -33,7 +39,7 @@ impl Groups {
                 Some(_) => {}
                 None => {
                     change.set_role(transaction, user, None, Some(GroupRole::JoinRequest))?;
-                    change.notify_admins(transaction, user, &username)?;
+                    change.notify_admins(transaction, &notifications, &locked, (user, &username))?;
                 }
             }
             change.finish(transaction)
@@ -68,7 +74,11 @@ impl Groups {
     /// Adds users as members, or accepts their join requests, on behalf of an admin, or of the server. All or none are
     /// added. Members stay as they are.
     pub async fn add(&self, by: Option<Uuid>, group: Uuid, users: Vec<Uuid>) -> Result<(), ServiceError> {
-        self.change_members(by, group, users, add_user).await
+        let notifications = Arc::clone(&self.notifications);
+        let apply = move |transaction: &mut Transaction<'_>, change: &mut Change, user: Uuid, username: &str| {
+            add_user(transaction, change, &notifications, (user, username))
+        };
+        self.change_members(by, group, users, apply).await
     }
 
     /// Changes the roles of users, on behalf of an admin, or of the server. All or none are changed.
@@ -101,10 +111,13 @@ impl Groups {
         }
         let now_ms = self.clock.now_ms();
         let effects = self.store.write(move |transaction| {
-            let usernames: BTreeMap<Uuid, String> = lock_users(transaction, &users)?;
+            // The one who changes the group is the sender of notifications.
+            let locked: Vec<Uuid> = users.iter().copied().chain(by).collect();
+            let usernames = lock_users(transaction, &locked)?;
             let mut change = Change::begin(transaction, group, by, now_ms)?;
             change.authority.check_admin()?;
-            for (user, username) in &usernames {
+            for user in &users {
+                let username = usernames.get(user).ok_or(USER_NOT_FOUND)?;
                 apply(transaction, &mut change, *user, username)?;
             }
             change.finish(transaction)
@@ -116,6 +129,10 @@ impl Groups {
 
     /// Does what follows from a committed change.
     fn follow_up(&self, group: Uuid, effects: Effects) {
+        for message in &effects.messages {
+            chat::deliver(&self.router, message);
+        }
+        self.notifications.deliver(effects.notifications);
         if effects.removed.is_empty() {
             return;
         }
@@ -132,8 +149,8 @@ impl Groups {
 fn add_user(
     transaction: &mut Transaction<'_>,
     change: &mut Change,
-    user: Uuid,
-    username: &str,
+    notifications: &Notifications,
+    (user, username): (Uuid, &str),
 ) -> Result<(), ServiceError> {
     let from = change.role(transaction, user)?;
     match from {
@@ -146,7 +163,7 @@ fn add_user(
     }
     change.set_role(transaction, user, from, Some(GroupRole::Member))?;
     change.tell(transaction, MemberEvent::Added, user, username)?;
-    change.notify_added(transaction, user)
+    change.notify_added(transaction, notifications, user)
 }
 
 /// Changes the role of a user.

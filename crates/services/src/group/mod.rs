@@ -27,6 +27,7 @@ pub use rows::{Group, member_role};
 
 use crate::clock::{WallClock, new_id};
 use crate::error::{GrpcCode, ServiceError};
+use crate::notification::Notifications;
 use crate::router::{Router, StreamId, mode};
 use aether_store::{Store, Transaction, values};
 use change::Change;
@@ -93,13 +94,19 @@ pub struct Groups {
     store: Store,
     clock: Arc<dyn WallClock>,
     router: Arc<Router>,
+    notifications: Arc<Notifications>,
 }
 
 impl Groups {
     /// Creates the service over a store.
     #[must_use]
-    pub fn new(store: Store, clock: Arc<dyn WallClock>, router: Arc<Router>) -> Groups {
-        Groups { store, clock, router }
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn WallClock>,
+        router: Arc<Router>,
+        notifications: Arc<Notifications>,
+    ) -> Groups {
+        Groups { store, clock, router, notifications }
     }
 
     /// Creates a group. The user is its first superadmin.
@@ -134,7 +141,7 @@ impl Groups {
         self.store.write(operation).await.map_err(name_taken)
     }
 
-    /// Deletes a group with its members, on behalf of a superadmin, or of the server.
+    /// Deletes a group with its members and its chat, on behalf of a superadmin, or of the server.
     pub async fn delete(&self, by: Option<Uuid>, group: Uuid) -> Result<(), ServiceError> {
         let now_ms = self.clock.now_ms();
         let operation = move |transaction: &mut Transaction<'_>| {

@@ -2,6 +2,7 @@
 
 use super::role::GroupRole;
 use crate::account::with_list;
+use crate::chat::{self, Channel};
 use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -143,8 +144,9 @@ pub(super) fn write_tags(transaction: &mut Transaction<'_>, group: Uuid, tags: &
     Ok(())
 }
 
-/// Deletes a group. The database deletes members and tags with it.
+/// Deletes a group and its chat. The database deletes members and tags with it.
 pub(super) fn delete(transaction: &mut Transaction<'_>, group: Uuid) -> Result<(), StoreError> {
+    chat::delete_channel(transaction, &Channel::group(group))?;
     transaction.execute("DELETE FROM groups WHERE id = ?1", values![group])?;
     Ok(())
 }
