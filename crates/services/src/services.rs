@@ -9,6 +9,7 @@ use crate::chat::Chat;
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
+use crate::group::Groups;
 use crate::hooks::Hooks;
 use crate::http_client::{self, HttpClient};
 use crate::leaderboard::Leaderboards;
@@ -110,6 +111,8 @@ pub struct Services {
     pub purchases: Purchases,
     /// Leaderboards.
     pub leaderboards: Arc<Leaderboards>,
+    /// Groups of players.
+    pub groups: Arc<Groups>,
     /// Profiles (characters) of players.
     pub profiles: Profiles,
     /// Stored state of durable rooms, and the history of room visits.
@@ -180,8 +183,13 @@ impl Services {
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
         let notifications = Arc::new(notifications);
         let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
+        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router));
+        let notifications = Arc::new(notifications);
+        let group_notifications = Arc::clone(&notifications);
+        let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
         Ok(Services {
             accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
+            groups: Arc::new(groups),
             storage: storage.with_reserved(reserved),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
             wallets,

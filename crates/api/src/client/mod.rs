@@ -7,6 +7,7 @@ mod access;
 mod account;
 mod chat;
 mod event;
+mod group;
 mod layer;
 mod leaderboard;
 mod matches;
@@ -161,6 +162,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(account::routes)
         .with(chat::routes)
         .with(event::routes)
+        .with(group::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
         .with(notification::routes)

@@ -5,6 +5,7 @@
 
 use super::{Accounts, NOT_FOUND};
 use crate::error::ServiceError;
+use crate::group;
 use crate::leaderboard::Leaderboards;
 use crate::notification;
 use crate::session::tokens::Role;
@@ -117,6 +118,7 @@ impl Accounts {
 }
 
 fn erase(transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<(), StoreError> {
+    group::forget_user(transaction, user, now)?;
     for &(table, column) in OWNED {
         transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), values![user])?;
     }

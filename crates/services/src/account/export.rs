@@ -251,6 +251,26 @@ const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        // Groups that the user created.
+        table: "groups",
+        owner: "creator",
+        order: "id",
+        columns: &[
+            ("id", Id),
+            ("name", Text),
+            ("description", Text),
+            ("avatar_url", Text),
+            ("lang_tag", Text),
+            ("created_at", Number),
+        ],
+    },
+    Section {
+        table: "group_members",
+        owner: "user_id",
+        order: "group_key",
+        columns: &[("group_key", Id), ("role", Number), ("since", Number)],
+    },
+    Section {
         table: "notifications",
         owner: "user_id",
         order: "number",

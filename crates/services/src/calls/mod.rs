@@ -37,8 +37,8 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, chat, event, leaderboard, matches, matchmaker, notification, party, profile, purchase, router,
-    session, status, storage,
+    account, admin, chat, event, group, leaderboard, matches, matchmaker, notification, party, profile, purchase,
+    router, session, status, storage,
 };
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
@@ -127,6 +127,7 @@ impl Operations {
             .and(admin::serve_room::operations)
             .and(chat::serve::operations)
             .and(event::serve::operations)
+            .and(group::serve::operations)
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
             .and(matchmaker::serve::operations)

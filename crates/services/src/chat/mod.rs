@@ -271,7 +271,8 @@ impl Chat {
     }
 }
 
-fn deliver(router: &Router, message: &ChatMessage) {
+/// Sends a stored message to the members of its channel.
+pub(crate) fn deliver(router: &Router, message: &ChatMessage) {
     router.send_to_stream(message.channel.stream(), Message::ChannelMessage(message.to_message()));
 }
 

@@ -55,6 +55,9 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("chat_channels", &[]),
     Table::new("chat_messages", &["sender_id"]),
     Table::new("notifications", &["user_id", "sender_id"]),
+    Table::new("groups", &[]),
+    Table::new("group_members", &["user_id"]),
+    Table::new("group_tags", &[]),
 ];
 
 /// A column of a table.
