@@ -32,6 +32,7 @@ mod services;
 pub mod session;
 pub mod status;
 pub mod storage;
+pub mod tournament;
 pub mod wallet;
 pub mod webhook;
 

@@ -18,6 +18,7 @@ mod purchase;
 mod rpc;
 mod session;
 mod storage;
+mod tournament;
 mod unbuilt;
 
 pub use crate::routing::{RateSettings, RequestRates, default_rate};
@@ -172,6 +173,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(rpc::routes)
         .with(session::routes)
         .with(storage::routes)
+        .with(tournament::routes)
         .custom(health, get(async || answer(&aether_messages::Empty::default())))
 }
 

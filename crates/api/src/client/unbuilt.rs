@@ -16,13 +16,6 @@ const UNBUILT: &[(Method, &str, &str, &str)] = &[
     (Method::POST, "/v2/friend/facebook", "ImportFacebookFriends", "friends"),
     (Method::GET, "/v2/friend/friends", "ListFriendsOfFriends", "friends"),
     (Method::POST, "/v2/friend/steam", "ImportSteamFriends", "friends"),
-    (Method::GET, "/v2/tournament", "ListTournaments", "tournaments"),
-    (Method::DELETE, "/v2/tournament/{tournament_id}", "DeleteTournamentRecord", "tournaments"),
-    (Method::GET, "/v2/tournament/{tournament_id}", "ListTournamentRecords", "tournaments"),
-    (Method::POST, "/v2/tournament/{tournament_id}", "WriteTournamentRecord", "tournaments"),
-    (Method::PUT, "/v2/tournament/{tournament_id}", "WriteTournamentRecord", "tournaments"),
-    (Method::POST, "/v2/tournament/{tournament_id}/join", "JoinTournament", "tournaments"),
-    (Method::GET, "/v2/tournament/{tournament_id}/owner/{owner_id}", "ListTournamentRecordsAroundOwner", "tournaments"),
 ];
 
 /// Adds routes for all calls that are not built.

@@ -194,6 +194,15 @@ const SECTIONS: &[Section] = &[
             ("content", Json),
             ("created_at", Number),
             ("updated_at", Number),
+        table: "tournament_entrants",
+        owner: "owner_id",
+        order: "tournament, expiry",
+        columns: &[
+            ("tournament", Text),
+            ("expiry", Number),
+            ("attempts", Number),
+            ("attempts_added", Number),
+            ("joined_at", Number),
         ],
     },
     Section {

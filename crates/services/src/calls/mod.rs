@@ -37,8 +37,7 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, chat, event, group, leaderboard, matches, matchmaker, notification, party, profile, purchase,
-    router, session, status, storage,
+    account, admin, chat, event, group, leaderboard, matches, matchmaker, notification, party, profile, purchase, router, session, status, storage, tournament,
 };
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
@@ -139,6 +138,7 @@ impl Operations {
             .and(session::serve::operations)
             .and(status::serve::operations)
             .and(storage::serve::operations)
+            .and(tournament::serve::operations)
             .with::<RpcFunc>()
     }
 }

@@ -40,6 +40,7 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("wallet_ledger", &["user_id"]),
     Table::new("leaderboards", &[]),
     Table::new("leaderboard_records", &["owner_id"]),
+    Table::new("tournament_entrants", &["owner_id"]),
     Table::new("purchases", &["user_id"]),
     Table::new("subscriptions", &["user_id"]),
     Table::new("profiles", &["user_id"]),

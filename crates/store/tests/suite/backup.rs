@@ -21,6 +21,7 @@ const USER_TABLES: &[(&str, &str)] = &[
     ("storage_objects", "user_id"),
     ("wallet_ledger", "user_id"),
     ("leaderboard_records", "owner_id"),
+    ("tournament_entrants", "owner_id"),
     ("purchases", "user_id"),
     ("subscriptions", "user_id"),
     ("profiles", "user_id"),
@@ -75,6 +76,11 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
         "INSERT INTO leaderboard_records (leaderboard_id, expiry, owner_id, username, score, subscore, num_score,
          created_at, updated_at) VALUES ('b', 0, ?1, '', ?2, 0, 1, 1, 1)",
         values![id, i64::MIN],
+    )?;
+    add(
+        "INSERT INTO tournament_entrants (tournament, expiry, owner_id, attempts, joined_at)
+         VALUES ('b', 0, ?1, 1, 1)",
+        values![id],
     )?;
     add(
         "INSERT INTO purchases (store, transaction_id, user_id, product_id, environment, purchased_at, response,

@@ -18,12 +18,6 @@ const NOT_IN_TABLE: &[&str] = &[
     "BlockFriends",
     "ImportFacebookFriends",
     "ImportSteamFriends",
-    "ListTournaments",
-    "JoinTournament",
-    "WriteTournamentRecord",
-    "DeleteTournamentRecord",
-    "ListTournamentRecords",
-    "ListTournamentRecordsAroundOwner",
 ];
 
 fn names(world: &World) -> BTreeSet<&str> {
