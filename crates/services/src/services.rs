@@ -5,15 +5,18 @@ use crate::account::{self, Accounts};
 use crate::admin::RoomOperator;
 use crate::audit::Audit;
 use crate::calls::{CallTable, Functions, MatchTypes};
+use crate::chat::Chat;
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
+use crate::group::Groups;
 use crate::hooks::Hooks;
 use crate::http_client::{self, HttpClient};
 use crate::leaderboard::{Leaderboards, PeriodHooks};
 use crate::matches::{Matches, NOT_HOSTED};
 use crate::matchmaker::{self, MatchedHook, MatchmakerService, ServiceParts};
 use crate::multi_update::MultiUpdates;
+use crate::notification::Notifications;
 use crate::party::PartyService;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
@@ -111,6 +114,8 @@ pub struct Services {
     pub purchases: Purchases,
     /// Leaderboards.
     pub leaderboards: Arc<Leaderboards>,
+    /// Groups of players.
+    pub groups: Arc<Groups>,
     /// Tournaments.
     pub tournaments: Arc<Tournaments>,
     /// Profiles (characters) of players.
@@ -123,6 +128,10 @@ pub struct Services {
     pub matchmaker: Arc<MatchmakerService>,
     /// Signs and verifies tokens with which matched players join a relayed match.
     pub match_tokens: MatchTokens,
+    /// Chat rooms, chats of groups and chats of two users.
+    pub chat: Arc<Chat>,
+    /// Live and stored notifications of users.
+    pub notifications: Arc<Notifications>,
     /// Parties of players.
     pub parties: Arc<PartyService>,
     /// Reported events.
@@ -179,8 +188,17 @@ impl Services {
             registry,
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
+        let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
+        let notifications = Arc::new(notifications);
+        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
+        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router));
+        let notifications = Arc::new(notifications);
+        let group_notifications = Arc::clone(&notifications);
+        let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
         Ok(Services {
+            accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
+            groups: Arc::new(groups),
             accounts: accounts
                 .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
                 .with_eraser(Box::new(move |transaction, user| entrants.forget_within(transaction, user))),
@@ -193,6 +211,8 @@ impl Services {
             router,
             matchmaker,
             match_tokens,
+            chat,
+            notifications,
             parties,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),

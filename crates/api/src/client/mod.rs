@@ -5,10 +5,13 @@
 
 mod access;
 mod account;
+mod chat;
 mod event;
+mod group;
 mod layer;
 mod leaderboard;
 mod matches;
+mod notification;
 mod party;
 mod profile;
 mod purchase;
@@ -158,9 +161,12 @@ pub(crate) fn routes() -> Routes<ClientApi> {
     };
     Routes::default()
         .with(account::routes)
+        .with(chat::routes)
         .with(event::routes)
+        .with(group::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
+        .with(notification::routes)
         .with(party::routes)
         .with(profile::routes)
         .with(purchase::routes)

@@ -15,9 +15,13 @@ pub(super) fn routes(routes: Routes<ClientApi>) -> Routes<ClientApi> {
     [Method::PUT, Method::POST]
         .into_iter()
         .fold(routes, |routes, method| {
-            routes.field::<WriteTournamentRecord, Option<TournamentRecordWrite>>(method, TOURNAMENT, |request, record| {
-                request.record = record;
-            })
+            routes.field::<WriteTournamentRecord, Option<TournamentRecordWrite>>(
+                method,
+                TOURNAMENT,
+                |request, record| {
+                    request.record = record;
+                },
+            )
         })
         .address::<ListTournaments>(Method::GET, "/v2/tournament")
         .address::<JoinTournament>(Method::POST, "/v2/tournament/{tournament_id}/join")

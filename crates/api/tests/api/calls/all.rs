@@ -18,22 +18,6 @@ const NOT_IN_TABLE: &[&str] = &[
     "BlockFriends",
     "ImportFacebookFriends",
     "ImportSteamFriends",
-    "ListGroups",
-    "CreateGroup",
-    "UpdateGroup",
-    "DeleteGroup",
-    "ListGroupUsers",
-    "ListUserGroups",
-    "JoinGroup",
-    "LeaveGroup",
-    "AddGroupUsers",
-    "KickGroupUsers",
-    "BanGroupUsers",
-    "PromoteGroupUsers",
-    "DemoteGroupUsers",
-    "ListChannelMessages",
-    "ListNotifications",
-    "DeleteNotifications",
 ];
 
 fn names(world: &World) -> BTreeSet<&str> {
