@@ -192,12 +192,9 @@ impl Services {
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
         let notifications = Arc::new(notifications);
         let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
-        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router));
-        let notifications = Arc::new(notifications);
         let group_notifications = Arc::clone(&notifications);
         let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
         Ok(Services {
-            accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
             groups: Arc::new(groups),
             accounts: accounts
                 .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))

@@ -194,6 +194,9 @@ const SECTIONS: &[Section] = &[
             ("content", Json),
             ("created_at", Number),
             ("updated_at", Number),
+        ],
+    },
+    Section {
         table: "tournament_entrants",
         owner: "owner_id",
         order: "tournament, expiry",
