@@ -14,6 +14,7 @@ mod declare;
 pub mod error;
 pub mod event;
 mod facebook;
+pub mod friend;
 mod hooks;
 pub mod http_client;
 pub mod leaderboard;

@@ -8,6 +8,7 @@ use crate::calls::{CallTable, Functions, MatchTypes};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
+use crate::friend::Friends;
 use crate::hooks::Hooks;
 use crate::http_client::{self, HttpClient};
 use crate::leaderboard::Leaderboards;
@@ -121,6 +122,8 @@ pub struct Services {
     pub match_tokens: MatchTokens,
     /// Live and stored notifications of users.
     pub notifications: Arc<Notifications>,
+    /// Friends, invites and blocks of users.
+    pub friends: Arc<Friends>,
     /// Parties of players.
     pub parties: Arc<PartyService>,
     /// Reported events.
@@ -174,6 +177,8 @@ impl Services {
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
         let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
+        let notifications = Arc::new(notifications);
+        let friends = Friends::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
         Ok(Services {
             accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
@@ -186,7 +191,8 @@ impl Services {
             router,
             matchmaker,
             match_tokens,
-            notifications: Arc::new(notifications),
+            notifications,
+            friends: Arc::new(friends),
             parties,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),

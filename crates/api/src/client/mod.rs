@@ -6,6 +6,7 @@
 mod access;
 mod account;
 mod event;
+mod friend;
 mod layer;
 mod leaderboard;
 mod matches;
@@ -159,6 +160,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
     Routes::default()
         .with(account::routes)
         .with(event::routes)
+        .with(friend::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
         .with(notification::routes)

@@ -10,13 +10,6 @@ use http::Method;
 /// Method, path, operation and feature of each call. docs/reference/compatibility.md lists the same.
 const UNBUILT: &[(Method, &str, &str, &str)] = &[
     (Method::GET, "/v2/channel/{channel_id}", "ListChannelMessages", "chat"),
-    (Method::DELETE, "/v2/friend", "DeleteFriends", "friends"),
-    (Method::GET, "/v2/friend", "ListFriends", "friends"),
-    (Method::POST, "/v2/friend", "AddFriends", "friends"),
-    (Method::POST, "/v2/friend/block", "BlockFriends", "friends"),
-    (Method::POST, "/v2/friend/facebook", "ImportFacebookFriends", "friends"),
-    (Method::GET, "/v2/friend/friends", "ListFriendsOfFriends", "friends"),
-    (Method::POST, "/v2/friend/steam", "ImportSteamFriends", "friends"),
     (Method::GET, "/v2/group", "ListGroups", "groups"),
     (Method::POST, "/v2/group", "CreateGroup", "groups"),
     (Method::DELETE, "/v2/group/{group_id}", "DeleteGroup", "groups"),

@@ -18,7 +18,7 @@ use uuid::Uuid;
 pub type Eraser = Box<dyn Fn(&mut Transaction<'_>, Uuid) -> Result<(), StoreError> + Send + Sync>;
 
 /// Columns of users without a foreign key to `users`, with their tables.
-const OWNED: [(&str, &str); 10] = [
+const OWNED: [(&str, &str); 12] = [
     ("sessions", "user_id"),
     ("storage_objects", "user_id"),
     ("storage_totals", "user_id"),
@@ -29,6 +29,8 @@ const OWNED: [(&str, &str); 10] = [
     ("audit_entries", "actor_id"),
     ("audit_entries", "user_id"),
     ("notifications", "sender_id"),
+    ("friend_edges", "user_id"),
+    ("friend_edges", "other_id"),
 ];
 
 /// Tables whose rows stay without an owner, because another account must not use the purchase again. The shop's answer
@@ -115,6 +117,9 @@ impl Accounts {
 }
 
 fn erase(transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<(), StoreError> {
+    let others = "UPDATE users SET edge_count = edge_count - 1
+        WHERE id IN (SELECT user_id FROM friend_edges WHERE other_id = ?1)";
+    transaction.execute(others, values![user])?;
     for (table, column) in OWNED {
         transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), values![user])?;
     }

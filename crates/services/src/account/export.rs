@@ -79,7 +79,7 @@ const ACCOUNT: Section = Section {
 };
 
 /// All other tables. Codes are omitted: they are hashes of what was sent to the user.
-const SECTIONS: [Section; 15] = [
+const SECTIONS: [Section; 16] = [
     Section {
         table: "user_devices",
         owner: "user_id",
@@ -248,6 +248,12 @@ const SECTIONS: [Section; 15] = [
             ("sender_id", Id),
             ("created_at", Number),
         ],
+    },
+    Section {
+        table: "friend_edges",
+        owner: "user_id",
+        order: "other_id",
+        columns: &[("other_id", Id), ("state", Number), ("metadata", Json), ("updated_at", Number)],
     },
     Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },
 ];

@@ -37,8 +37,8 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, event, leaderboard, matches, matchmaker, notification, party, profile, purchase, router, session,
-    status, storage,
+    account, admin, event, friend, leaderboard, matches, matchmaker, notification, party, profile, purchase, router,
+    session, status, storage,
 };
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
@@ -126,6 +126,7 @@ impl Operations {
             .and(admin::serve::operations)
             .and(admin::serve_room::operations)
             .and(event::serve::operations)
+            .and(friend::serve::operations)
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
             .and(matchmaker::serve::operations)

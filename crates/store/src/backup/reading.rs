@@ -106,6 +106,10 @@ fn erase_again(transaction: &mut Transaction<'_>) -> Result<u64, StoreError> {
             users += if table.name == "users" { deleted } else { 0 };
         }
     }
+    if users > 0 {
+        let count = "(SELECT count(*) FROM friend_edges e WHERE e.user_id = users.id)";
+        transaction.execute(&format!("UPDATE users SET edge_count = {count} WHERE edge_count <> {count}"), &[])?;
+    }
     Ok(users)
 }
 

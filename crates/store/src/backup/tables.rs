@@ -53,6 +53,7 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("room_creators", &["user_id"]),
     Table::new("audit_entries", &["actor_id", "user_id"]),
     Table::new("notifications", &["user_id", "sender_id"]),
+    Table::new("friend_edges", &["user_id", "other_id"]),
 ];
 
 /// A column of a table.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use uuid::Uuid;
 
 /// Tables with rows of a user, and the column of the user's id.
-const USER_TABLES: [(&str, &str); 16] = [
+const USER_TABLES: [(&str, &str); 17] = [
     ("users", "id"),
     ("user_devices", "user_id"),
     ("user_identities", "user_id"),
@@ -29,6 +29,7 @@ const USER_TABLES: [(&str, &str); 16] = [
     ("room_visits", "user_id"),
     ("room_creators", "user_id"),
     ("notifications", "user_id"),
+    ("friend_edges", "user_id"),
 ];
 
 /// Writes a user with a row in each of these tables.
@@ -126,7 +127,9 @@ fn add_social(transaction: &mut Transaction<'_>, id: Uuid) -> Result<(), StoreEr
         "INSERT INTO notifications (user_id, number, id, subject, content, code, sender_id, created_at)
          VALUES (?1, 1, ?1, 'é', '{}', -2, NULL, 1)",
         values![id],
-    )
+    )?;
+    add("INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?1, 3, 1)", values![id])?;
+    add("UPDATE users SET edge_count = 1 WHERE id = ?1", values![id])
 }
 
 /// Writes two users, a message and an erasure.
@@ -181,7 +184,7 @@ async fn a_backup_of_any_database_is_restored_into_any_other() {
         let store = source.open().await;
         fill(&store).await;
         let (bytes, summary) = backup(&store).await;
-        assert_eq!(summary, Summary { rows: 41, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
+        assert_eq!(summary, Summary { rows: 43, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
         for target in databases() {
             let copy = target.open().await;
             assert_eq!(try_restore(&copy, &bytes, false).await, Ok(summary), "{} to {}", source.name, target.name);
@@ -316,7 +319,7 @@ async fn an_older_backup_is_migrated() {
         assert_eq!((status.applied, status.pending), (ALL.to_vec(), vec![]), "{}", database.name);
         assert_eq!(backup(&store).await.1.rows, 1, "{}: the erasure stays", database.name);
         add(&store, 1).await;
-        assert_eq!(backup(&store).await.1.rows, 21, "{}", database.name);
+        assert_eq!(backup(&store).await.1.rows, 22, "{}", database.name);
     }
 }
 
@@ -428,7 +431,7 @@ async fn a_backup_to_a_full_disk_fails_and_the_store_keeps_working() {
 }
 
 /// Tables of later migrations than those of the older backup.
-const LATER_TABLES: [&str; 3] = ["room_creators", "audit_entries", "notifications"];
+const LATER_TABLES: [&str; 4] = ["room_creators", "audit_entries", "notifications", "friend_edges"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn running_totals_are_filled_from_a_backup_of_any_version() {

@@ -11,13 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Operations of the protocol that are not implemented yet, and the health check.
 const NOT_IN_TABLE: &[&str] = &[
     "Healthcheck",
-    "ListFriends",
-    "ListFriendsOfFriends",
-    "AddFriends",
-    "DeleteFriends",
-    "BlockFriends",
-    "ImportFacebookFriends",
-    "ImportSteamFriends",
     "ListGroups",
     "CreateGroup",
     "UpdateGroup",

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
 /// Rows of a user in each table.
-const ROWS: [&str; 16] = [
+const ROWS: [&str; 18] = [
     "INSERT INTO user_identities (provider, subject, user_id, created_at) VALUES ('steam', '76561', ?1, ?2)",
     "INSERT INTO account_codes (hash, user_id, purpose, email, created_at, expires_at)
         VALUES (?3, ?1, 'password_reset', 'a@example.com', ?2, ?2)",
@@ -41,6 +41,9 @@ const ROWS: [&str; 16] = [
         VALUES (2, ?1, ?1, 'BanPlayer', 'allowed', 1, ?2, ?2)",
     "INSERT INTO notifications (user_id, number, id, subject, content, code, sender_id, created_at)
         VALUES (?1, 1, ?1, 'hello', '{}', 1, NULL, ?2)",
+    "INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?1, 3, ?2)",
+    "INSERT INTO friend_edges (user_id, other_id, state, updated_at)
+        SELECT id, ?1, 3, ?2 FROM users WHERE id <> ?1 LIMIT 1",
 ];
 
 impl Fixture {
