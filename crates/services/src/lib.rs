@@ -16,6 +16,7 @@ pub mod error;
 pub mod event;
 mod facebook;
 pub mod group;
+pub mod friend;
 mod hooks;
 pub mod http_client;
 pub mod leaderboard;

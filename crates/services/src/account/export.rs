@@ -296,6 +296,12 @@ const SECTIONS: &[Section] = &[
             ("created_at", Number),
         ],
     },
+    Section {
+        table: "friend_edges",
+        owner: "user_id",
+        order: "other_id",
+        columns: &[("other_id", Id), ("state", Number), ("metadata", Json), ("updated_at", Number)],
+    },
     Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },
 ];
 

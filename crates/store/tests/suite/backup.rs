@@ -31,6 +31,7 @@ const USER_TABLES: &[(&str, &str)] = &[
     ("room_creators", "user_id"),
     ("chat_messages", "sender_id"),
     ("notifications", "user_id"),
+    ("friend_edges", "user_id"),
 ];
 
 /// Writes a user with a row in each of these tables.
@@ -139,7 +140,9 @@ fn add_social(transaction: &mut Transaction<'_>, id: Uuid) -> Result<(), StoreEr
         "INSERT INTO notifications (user_id, number, id, subject, content, code, sender_id, created_at)
          VALUES (?1, 1, ?1, 'é', '{}', -2, NULL, 1)",
         values![id],
-    )
+    )?;
+    add("INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?1, 3, 1)", values![id])?;
+    add("UPDATE users SET edge_count = 1 WHERE id = ?1", values![id])
 }
 
 /// Writes two users, a message and an erasure.
@@ -330,6 +333,7 @@ async fn an_older_backup_is_migrated() {
         assert_eq!(backup(&store).await.1.rows, 1, "{}: the erasure stays", database.name);
         add(&store, 1).await;
         assert_eq!(backup(&store).await.1.rows, 24, "{}", database.name);
+        assert_eq!(backup(&store).await.1.rows, 22, "{}", database.name);
     }
 }
 
@@ -452,6 +456,7 @@ const LATER_TABLES: &[&str] = &[
     "group_tags",
     "tournament_entrants",
 ];
+const LATER_TABLES: [&str; 4] = ["room_creators", "audit_entries", "notifications", "friend_edges"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn running_totals_are_filled_from_a_backup_of_any_version() {
