@@ -9,8 +9,8 @@ use crate::chat::Chat;
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
-use crate::group::Groups;
 use crate::friend::Friends;
+use crate::group::Groups;
 use crate::hooks::Hooks;
 use crate::http_client::{self, HttpClient};
 use crate::leaderboard::{Leaderboards, PeriodHooks};
@@ -195,7 +195,6 @@ impl Services {
         let notifications = Arc::new(notifications);
         let friends = Friends::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
-        let notifications = Arc::new(notifications);
         let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
         let group_notifications = Arc::clone(&notifications);
         let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
@@ -214,7 +213,6 @@ impl Services {
             matchmaker,
             match_tokens,
             chat,
-            notifications,
             notifications,
             friends: Arc::new(friends),
             parties,

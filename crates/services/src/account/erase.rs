@@ -122,11 +122,10 @@ impl Accounts {
 
 fn erase(transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<(), StoreError> {
     group::forget_user(transaction, user, now)?;
-    for &(table, column) in OWNED {
     let others = "UPDATE users SET edge_count = edge_count - 1
         WHERE id IN (SELECT user_id FROM friend_edges WHERE other_id = ?1)";
     transaction.execute(others, values![user])?;
-    for (table, column) in OWNED {
+    for &(table, column) in OWNED {
         transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), values![user])?;
     }
     for (table, also) in DISOWNED {
