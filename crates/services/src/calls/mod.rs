@@ -37,7 +37,7 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, bracket, chat, event, group, leaderboard, matches, matchmaker, notification, party, profile,
+    account, admin, bracket, chat, event, friend, group, leaderboard, matches, matchmaker, notification, party, profile,
     purchase, router, session, status, storage, tournament,
 };
 use aether_messages::api::Rpc;
@@ -129,6 +129,7 @@ impl Operations {
             .and(chat::serve::operations)
             .and(event::serve::operations)
             .and(group::serve::operations)
+            .and(friend::serve::operations)
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
             .and(matchmaker::serve::operations)
