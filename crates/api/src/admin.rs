@@ -1,6 +1,7 @@
 //! The operator's interface: metrics, detailed health, profiles, and the admin API of players and rooms. It has its own
 //! listener.
 
+mod bracket;
 mod room;
 
 use crate::answers::AnswerBudget;
@@ -206,6 +207,7 @@ fn routes() -> Routes<Admin> {
         .field::<SetPlayerRole, _>(Method::POST, "/api/players/{player}/role", |to, body| to.role = Some(body))
         .address::<ListPlayerSessions>(Method::GET, "/api/players/{player}/sessions")
         .address::<ListAuditEntries>(Method::GET, "/api/audit")
+        .with(bracket::routes)
         .with(room::routes)
 }
 
