@@ -5,7 +5,7 @@ use crate::account::{self, Accounts};
 use crate::admin::RoomOperator;
 use crate::audit::Audit;
 use crate::calls::{CallTable, Functions, MatchTypes};
-use crate::chat::Chat;
+use crate::chat::{Chat, ChatParts};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
@@ -195,7 +195,14 @@ impl Services {
         let notifications = Arc::new(notifications);
         let friends = Friends::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
-        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
+        let friends = Arc::new(friends);
+        let chat = Chat::start(ChatParts {
+            store: store.clone(),
+            clock: Arc::clone(&clock),
+            router: Arc::clone(&router),
+            notifications: Arc::clone(&notifications),
+            friends: Arc::clone(&friends),
+        });
         let group_notifications = Arc::clone(&notifications);
         let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
         Ok(Services {
@@ -214,7 +221,7 @@ impl Services {
             match_tokens,
             chat,
             notifications,
-            friends: Arc::new(friends),
+            friends,
             parties,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
