@@ -46,11 +46,8 @@ impl Serve for BanPlayer {
         let user = begin::<BanPlayer>(call, &request.player, "").await?;
         if !call.services.accounts.ban(vec![user]).await?.is_empty() {
             // Open sockets get it before they are closed.
-            let banned = NewNotification {
-                persistent: false,
-                ..NewNotification::persistent(user, code::BANNED, "You are banned.", "{}")
-            };
-            call.services.notifications.send(vec![banned]).await?;
+            let banned = NewNotification::persistent(user, code::BANNED, "You are banned.", "{}");
+            call.services.notifications.send_live(banned);
         }
         outcome(call, user).await
     }
