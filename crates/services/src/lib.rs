@@ -6,6 +6,7 @@
 pub mod account;
 pub mod admin;
 pub mod audit;
+pub mod bracket;
 mod caller;
 pub mod calls;
 pub mod chat;

@@ -4,6 +4,7 @@ use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
 use crate::admin::RoomOperator;
 use crate::audit::Audit;
+use crate::bracket::{self, Brackets};
 use crate::calls::{CallTable, Functions, MatchTypes};
 use crate::chat::{Chat, ChatParts};
 use crate::clock::WallClock;
@@ -119,6 +120,8 @@ pub struct Services {
     pub groups: Arc<Groups>,
     /// Tournaments.
     pub tournaments: Arc<Tournaments>,
+    /// Brackets: eliminations, round robins and Swiss brackets.
+    pub brackets: Arc<Brackets>,
     /// Profiles (characters) of players.
     pub profiles: Profiles,
     /// Stored state of durable rooms, and the history of room visits.
@@ -205,11 +208,20 @@ impl Services {
         });
         let group_notifications = Arc::clone(&notifications);
         let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
+        let brackets = Arc::new(Brackets::new(bracket::Parts {
+            store: store.clone(),
+            clock: Arc::clone(&clock),
+            boards: Arc::clone(&leaderboards),
+            notifications: Arc::clone(&notifications),
+            router: Arc::clone(&router),
+        }));
+        let bracket_entrants = Arc::clone(&brackets);
         Ok(Services {
             groups: Arc::new(groups),
             accounts: accounts
                 .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
-                .with_eraser(Box::new(move |transaction, user| entrants.forget_within(transaction, user))),
+                .with_eraser(Box::new(move |transaction, user| entrants.forget_within(transaction, user)))
+                .with_eraser(Box::new(move |transaction, user| bracket_entrants.forget_within(transaction, user))),
             storage: storage.with_reserved(reserved),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
             wallets,
@@ -230,6 +242,7 @@ impl Services {
             sessions: Arc::new(sessions),
             leaderboards,
             tournaments,
+            brackets,
             period_hooks: extensions.period_hooks,
             webhooks,
             http_client,

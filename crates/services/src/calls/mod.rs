@@ -37,7 +37,7 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, chat, event, friend, group, leaderboard, matches, matchmaker, notification, party, profile,
+    account, admin, bracket, chat, event, friend, group, leaderboard, matches, matchmaker, notification, party, profile,
     purchase, router, session, status, storage, tournament,
 };
 use aether_messages::api::Rpc;
@@ -125,6 +125,7 @@ impl Operations {
             .and(account::serve::operations)
             .and(admin::serve::operations)
             .and(admin::serve_room::operations)
+            .and(bracket::serve::operations)
             .and(chat::serve::operations)
             .and(event::serve::operations)
             .and(group::serve::operations)
