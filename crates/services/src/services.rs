@@ -13,10 +13,12 @@ use crate::http_client::{self, HttpClient};
 use crate::leaderboard::Leaderboards;
 use crate::matches::{Matches, NOT_HOSTED};
 use crate::matchmaker::{self, MatchedHook, MatchmakerService, ServiceParts};
+use crate::moderation::Moderation;
 use crate::multi_update::MultiUpdates;
 use crate::party::PartyService;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
+use crate::remote_value::RemoteValues;
 use crate::room::Rooms;
 use crate::router::Router;
 use crate::session::tokens::Tokens;
@@ -120,6 +122,10 @@ pub struct Services {
     pub match_tokens: MatchTokens,
     /// Parties of players.
     pub parties: Arc<PartyService>,
+    /// Reports of players, and mutes.
+    pub moderation: Arc<Moderation>,
+    /// Values by key for clients, with rules.
+    pub remote_values: Arc<RemoteValues>,
     /// Reported events.
     pub events: Events,
     /// Delivers webhooks, if one is configured.
@@ -158,6 +164,8 @@ impl Services {
             accounts.with_roles(Arc::clone(sessions.roles())).with_providers(settings.providers, &http_client);
         let purchases = Purchases::open(store.clone(), Arc::clone(&clock), &http_client, settings.purchases)?;
         let boards = Arc::clone(&leaderboards);
+        let moderation = Arc::new(Moderation::open(store.clone(), Arc::clone(&clock), registry).await?);
+        let mutes = Arc::clone(&moderation);
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         let reserved = &settings.reserved_collections | &extensions.reserved_collections;
         let storage = Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage);
@@ -170,9 +178,16 @@ impl Services {
             registry,
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
+        let remote_values =
+            RemoteValues::open(store.clone(), Arc::clone(&clock), Arc::clone(&router), registry).await?;
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
         Ok(Services {
-            accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
+            accounts: accounts
+                .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
+                .with_eraser(Box::new(move |transaction, user| {
+                    mutes.forget_within(transaction, user);
+                    Ok(())
+                })),
             storage: storage.with_reserved(reserved),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
             wallets,
@@ -183,6 +198,8 @@ impl Services {
             matchmaker,
             match_tokens,
             parties,
+            moderation,
+            remote_values: Arc::new(remote_values),
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
             hooks: extensions.hooks,

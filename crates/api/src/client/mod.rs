@@ -9,9 +9,11 @@ mod event;
 mod layer;
 mod leaderboard;
 mod matches;
+mod moderation;
 mod party;
 mod profile;
 mod purchase;
+mod remote_value;
 mod rpc;
 mod session;
 mod storage;
@@ -160,9 +162,11 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(event::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
+        .with(moderation::routes)
         .with(party::routes)
         .with(profile::routes)
         .with(purchase::routes)
+        .with(remote_value::routes)
         .with(rpc::routes)
         .with(session::routes)
         .with(storage::routes)

@@ -78,7 +78,7 @@ const ACCOUNT: Section = Section {
 };
 
 /// All other tables. Codes are omitted: they are hashes of what was sent to the user.
-const SECTIONS: [Section; 14] = [
+const SECTIONS: [Section; 16] = [
     Section {
         table: "user_devices",
         owner: "user_id",
@@ -233,6 +233,26 @@ const SECTIONS: [Section; 14] = [
             ("first_at", Number),
             ("last_at", Number),
         ],
+    },
+    Section {
+        // Without the ids of others, and without the decision, which is about others.
+        table: "reports",
+        owner: "reporter_id",
+        order: "created_at, id",
+        columns: &[
+            ("id", Id),
+            ("state", Text),
+            ("statements", Json),
+            ("created_at", Number),
+            ("updated_at", Number),
+            ("resolved_at", Number),
+        ],
+    },
+    Section {
+        table: "mutes",
+        owner: "user_id",
+        order: "created_at, id",
+        columns: &[("id", Id), ("reason", Text), ("created_at", Number), ("expires_at", Number), ("lifted_at", Number)],
     },
     Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },
 ];

@@ -37,7 +37,8 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, event, leaderboard, matches, matchmaker, party, profile, purchase, router, session, status, storage,
+    account, admin, event, leaderboard, matches, matchmaker, moderation, party, profile, purchase, remote_value,
+    router, session, status, storage,
 };
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
@@ -123,14 +124,18 @@ impl Operations {
         Operations::default()
             .and(account::serve::operations)
             .and(admin::serve::operations)
+            .and(admin::serve_moderation::operations)
+            .and(admin::serve_remote_value::operations)
             .and(admin::serve_room::operations)
             .and(event::serve::operations)
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
             .and(matchmaker::serve::operations)
+            .and(moderation::serve::operations)
             .and(party::serve::operations)
             .and(profile::serve::operations)
             .and(purchase::serve::operations)
+            .and(remote_value::serve::operations)
             .and(router::serve::operations)
             .and(session::serve::operations)
             .and(status::serve::operations)
@@ -339,8 +344,12 @@ pub(crate) fn is_operation(name: &str) -> bool {
         socket::NAMES,
         account::operation::NAMES,
         admin::operation::NAMES,
+        admin::moderation::NAMES,
+        admin::remote_value::NAMES,
         admin::room::NAMES,
+        moderation::operation::NAMES,
         profile::operation::NAMES,
+        remote_value::operation::NAMES,
     ];
     names.iter().any(|names| names.contains(&name))
 }

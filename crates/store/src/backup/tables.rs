@@ -52,6 +52,9 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("room_visits", &["user_id"]),
     Table::new("room_creators", &["user_id"]),
     Table::new("audit_entries", &["actor_id", "user_id"]),
+    Table::new("reports", &["reporter_id", "target_id"]),
+    Table::new("mutes", &["user_id"]),
+    Table::new("remote_values", &[]),
 ];
 
 /// A column of a table.
