@@ -17,11 +17,13 @@ use crate::http_client::{self, HttpClient};
 use crate::leaderboard::{Leaderboards, PeriodHooks};
 use crate::matches::{Matches, NOT_HOSTED};
 use crate::matchmaker::{self, MatchedHook, MatchmakerService, ServiceParts};
+use crate::moderation::Moderation;
 use crate::multi_update::MultiUpdates;
 use crate::notification::Notifications;
 use crate::party::PartyService;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
+use crate::remote_value::RemoteValues;
 use crate::room::Rooms;
 use crate::router::Router;
 use crate::session::tokens::Tokens;
@@ -140,6 +142,10 @@ pub struct Services {
     pub friends: Arc<Friends>,
     /// Parties of players.
     pub parties: Arc<PartyService>,
+    /// Reports of players, and mutes.
+    pub moderation: Arc<Moderation>,
+    /// Values by key for clients, with rules.
+    pub remote_values: Arc<RemoteValues>,
     /// Reported events.
     pub events: Events,
     /// Delivers webhooks, if one is configured.
@@ -182,6 +188,8 @@ impl Services {
         let boards = Arc::clone(&leaderboards);
         let tournaments = Arc::new(Tournaments::new(store.clone(), Arc::clone(&clock), Arc::clone(&leaderboards)));
         let entrants = Arc::clone(&tournaments);
+        let moderation = Arc::new(Moderation::open(store.clone(), Arc::clone(&clock), registry).await?);
+        let mutes = Arc::clone(&moderation);
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         let reserved = &settings.reserved_collections | &extensions.reserved_collections;
         let storage = Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage);
@@ -197,6 +205,8 @@ impl Services {
         let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
         let notifications = Arc::new(notifications);
         let friends = Friends::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
+        let remote_values =
+            RemoteValues::open(store.clone(), Arc::clone(&clock), Arc::clone(&router), registry).await?;
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
         let friends = Arc::new(friends);
         let chat = Chat::start(ChatParts {
@@ -221,7 +231,11 @@ impl Services {
             accounts: accounts
                 .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
                 .with_eraser(Box::new(move |transaction, user| entrants.forget_within(transaction, user)))
-                .with_eraser(Box::new(move |transaction, user| bracket_entrants.forget_within(transaction, user))),
+                .with_eraser(Box::new(move |transaction, user| bracket_entrants.forget_within(transaction, user)))
+                .with_eraser(Box::new(move |transaction, user| {
+                    mutes.forget_within(transaction, user);
+                    Ok(())
+                })),
             storage: storage.with_reserved(reserved),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
             wallets,
@@ -235,6 +249,8 @@ impl Services {
             notifications,
             friends,
             parties,
+            moderation,
+            remote_values: Arc::new(remote_values),
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
             hooks: extensions.hooks,

@@ -456,6 +456,12 @@ const LATER_TABLES: &[&str] = &[
     "group_tags",
     "tournament_entrants",
     "friend_edges",
+    "reports",
+    "mutes",
+    "remote_values",
+    "brackets",
+    "bracket_entrants",
+    "bracket_actions",
 ];
 
 #[tokio::test(flavor = "multi_thread")]
