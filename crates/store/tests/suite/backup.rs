@@ -320,6 +320,29 @@ async fn a_user_who_was_erased_after_the_backup_stays_erased() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn edges_to_a_user_who_was_erased_are_not_counted_after_a_restore() {
+    for database in databases() {
+        let store = database.open().await;
+        fill(&store).await;
+        let [kept, erased] = [1, 2].map(Uuid::from_u128);
+        let befriend = store.write(move |transaction| {
+            let edge = "INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?2, 0, 1)";
+            transaction.execute(edge, values![kept, erased])?;
+            transaction.execute(edge, values![erased, kept])?;
+            transaction.execute("UPDATE users SET edge_count = 2", &[])
+        });
+        befriend.await.unwrap();
+        let (bytes, _) = backup(&store).await;
+        let erase = "INSERT INTO erasures (user_id, erased_at) VALUES (?1, 2)";
+        store.write(move |transaction| transaction.execute(erase, values![erased])).await.unwrap();
+        try_restore(&store, &bytes, true).await.unwrap();
+        let select = "SELECT edge_count FROM users";
+        let counts = store.read(move |transaction| transaction.rows(select, &[], |row| row.get::<i64>(0)));
+        assert_eq!(counts.await.unwrap(), [1], "{}: the edge to itself", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_older_backup_is_migrated() {
     for database in databases() {
         let store = database.open().await;
