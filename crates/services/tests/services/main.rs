@@ -3,6 +3,7 @@
 mod account;
 mod audit;
 mod fixture;
+mod group;
 mod hooks;
 mod http_client;
 mod matchmaker;
