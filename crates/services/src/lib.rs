@@ -15,6 +15,7 @@ mod declare;
 pub mod error;
 pub mod event;
 mod facebook;
+pub mod friend;
 pub mod group;
 mod hooks;
 pub mod http_client;
@@ -32,6 +33,7 @@ mod services;
 pub mod session;
 pub mod status;
 pub mod storage;
+pub mod tournament;
 pub mod wallet;
 pub mod webhook;
 

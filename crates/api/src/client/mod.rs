@@ -7,6 +7,7 @@ mod access;
 mod account;
 mod chat;
 mod event;
+mod friend;
 mod group;
 mod layer;
 mod leaderboard;
@@ -18,6 +19,7 @@ mod purchase;
 mod rpc;
 mod session;
 mod storage;
+mod tournament;
 mod unbuilt;
 
 pub use crate::routing::{RateSettings, RequestRates, default_rate};
@@ -163,6 +165,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(chat::routes)
         .with(event::routes)
         .with(group::routes)
+        .with(friend::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
         .with(notification::routes)
@@ -172,6 +175,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(rpc::routes)
         .with(session::routes)
         .with(storage::routes)
+        .with(tournament::routes)
         .custom(health, get(async || answer(&aether_messages::Empty::default())))
 }
 

@@ -325,6 +325,9 @@ section! {
         /// highest first. Nothing verifies the scores that clients submit, so use it for tests, and where scores do not
         /// matter. Leaderboards of games are written by the games.
         open_leaderboards: Vec<String> = Vec::new();
+        /// Tournaments that clients may write to, by id. Each is created at the start if it is missing: best scores, highest
+        /// first, active all day and reset at midnight UTC. Nothing verifies the scores, as in `open_leaderboards`.
+        open_tournaments: Vec<String> = Vec::new();
     }
 }
 

@@ -197,6 +197,18 @@ const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        table: "tournament_entrants",
+        owner: "owner_id",
+        order: "tournament, expiry",
+        columns: &[
+            ("tournament", Text),
+            ("expiry", Number),
+            ("attempts", Number),
+            ("attempts_added", Number),
+            ("joined_at", Number),
+        ],
+    },
+    Section {
         table: "purchases",
         owner: "user_id",
         order: "purchased_at, transaction_id, store",
@@ -290,6 +302,12 @@ const SECTIONS: &[Section] = &[
             ("sender_id", Id),
             ("created_at", Number),
         ],
+    },
+    Section {
+        table: "friend_edges",
+        owner: "user_id",
+        order: "other_id",
+        columns: &[("other_id", Id), ("state", Number), ("metadata", Json), ("updated_at", Number)],
     },
     Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },
 ];

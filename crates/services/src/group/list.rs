@@ -4,10 +4,10 @@
 //! examines each group for the other filters, and ends a page early after [`EXAMINED_MAX`] groups. Keys of these indexes
 //! do not change with the members, so a cursor stays valid while users join and leave.
 
+use super::Groups;
 use super::fields::{check_tags, name_key};
 use super::limits::{EXAMINED_MAX, GROUPS_LISTED_DEFAULT, LISTED_MAX, NAME_BYTES_MAX};
 use super::rows::{self, Group};
-use super::Groups;
 use crate::cursor;
 use crate::error::ServiceError;
 use aether_store::{SqlValue, StoreError, Transaction};
@@ -76,7 +76,10 @@ impl Groups {
         let page = self.store.read(move |transaction| {
             let (ids, next) = search.run(transaction)?;
             let groups = rows::by_ids(transaction, &ids)?;
-            Ok::<_, StoreError>(GroupPage { groups, cursor: next.map_or_else(String::new, |next| cursor::encode(&next)) })
+            Ok::<_, StoreError>(GroupPage {
+                groups,
+                cursor: next.map_or_else(String::new, |next| cursor::encode(&next)),
+            })
         });
         Ok(page.await?)
     }

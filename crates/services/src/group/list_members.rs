@@ -153,11 +153,7 @@ impl Roles {
 }
 
 /// Returns the rights of a viewer, if the group exists.
-fn authority(
-    transaction: &mut Transaction<'_>,
-    viewer: Option<Uuid>,
-    group: Uuid,
-) -> Result<Authority, ServiceError> {
+fn authority(transaction: &mut Transaction<'_>, viewer: Option<Uuid>, group: Uuid) -> Result<Authority, ServiceError> {
     let exists = transaction.row("SELECT 1 FROM groups WHERE id = ?1", values![group], |_| Ok(()))?;
     exists.ok_or(NOT_FOUND)?;
     Ok(match viewer {

@@ -6,6 +6,7 @@ use super::role::{GroupRole, LAST_SUPERADMIN, LAST_SUPERADMIN_STAYS, RoleChange}
 use super::{Groups, USER_NOT_FOUND, stream};
 use crate::chat::{self, code};
 use crate::error::{GrpcCode, ServiceError};
+use crate::friend;
 use crate::notification::Notifications;
 use crate::router::Shown;
 use aether_store::Transaction;
@@ -76,7 +77,7 @@ impl Groups {
     pub async fn add(&self, by: Option<Uuid>, group: Uuid, users: Vec<Uuid>) -> Result<(), ServiceError> {
         let notifications = Arc::clone(&self.notifications);
         let apply = move |transaction: &mut Transaction<'_>, change: &mut Change, user: Uuid, username: &str| {
-            add_user(transaction, change, &notifications, (user, username))
+            add_user(transaction, change, &notifications, (by, user, username))
         };
         self.change_members(by, group, users, apply).await
     }
@@ -150,7 +151,7 @@ fn add_user(
     transaction: &mut Transaction<'_>,
     change: &mut Change,
     notifications: &Notifications,
-    (user, username): (Uuid, &str),
+    (by, user, username): (Option<Uuid>, Uuid, &str),
 ) -> Result<(), ServiceError> {
     let from = change.role(transaction, user)?;
     match from {
@@ -159,7 +160,16 @@ fn add_user(
             let why = format!("User {username} is banned from the group. Kick the user first, which lifts the ban.");
             return Err(ServiceError::with(GrpcCode::FailedPrecondition, why));
         }
-        _ => {}
+        // Who has asked to join agrees to be added.
+        Some(_) => {}
+        None => {
+            if let Some(by) = by
+                && friend::is_blocked(transaction, by, user)?
+            {
+                let why = format!("You cannot add {username}: one of you blocks the other.");
+                return Err(ServiceError::with(GrpcCode::PermissionDenied, why));
+            }
+        }
     }
     change.set_role(transaction, user, from, Some(GroupRole::Member))?;
     change.tell(transaction, code::GROUP_ADD, user, username)?;

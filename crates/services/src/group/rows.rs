@@ -152,8 +152,7 @@ pub(super) fn delete(transaction: &mut Transaction<'_>, group: Uuid) -> Result<(
 }
 
 fn read(row: &SqlRow<'_>) -> Result<Group, StoreError> {
-    let mut tags: Vec<String> =
-        row.get::<Option<String>>(12)?.unwrap_or_default().lines().map(str::to_owned).collect();
+    let mut tags: Vec<String> = row.get::<Option<String>>(12)?.unwrap_or_default().lines().map(str::to_owned).collect();
     tags.sort();
     Ok(Group {
         id: row.get(0)?,

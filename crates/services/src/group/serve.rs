@@ -6,8 +6,8 @@ use super::limits::{GROUPS_LISTED_DEFAULT, LISTED_MAX, MEMBERS_LISTED_DEFAULT, M
 use super::{Group, GroupFilter, GroupRole, GroupUpdate, Membership, NewGroup, RoleChange};
 use crate::ServiceError;
 use crate::account::serve::user as user_message;
-use crate::calls::{Call, Operations, RatePreset, Serve, answer_blocks};
 use crate::caller::Caller;
+use crate::calls::{Call, Operations, RatePreset, Serve, answer_blocks};
 use crate::error::TOKEN_REQUIRED;
 use aether_messages::api::group_user_list::GroupUser;
 use aether_messages::api::user_group_list::UserGroup;

@@ -40,6 +40,7 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("wallet_ledger", &["user_id"]),
     Table::new("leaderboards", &[]),
     Table::new("leaderboard_records", &["owner_id"]),
+    Table::new("tournament_entrants", &["owner_id"]),
     Table::new("purchases", &["user_id"]),
     Table::new("subscriptions", &["user_id"]),
     Table::new("profiles", &["user_id"]),
@@ -58,6 +59,7 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("groups", &[]),
     Table::new("group_members", &["user_id"]),
     Table::new("group_tags", &[]),
+    Table::new("friend_edges", &["user_id", "other_id"]),
 ];
 
 /// A column of a table.

@@ -46,6 +46,9 @@ const ROWS: &[&str] = &[
     "INSERT INTO groups (id, creator, name, name_key, name_skeleton, name_folded, open, edge_count, max_count, created_at,
             updated_at) VALUES (?1, ?1, 'Owls', ?3, 'owls', 'owls', TRUE, 1, 100, ?2, ?2)",
     "INSERT INTO group_members (group_key, user_id, role, since) VALUES (?1, ?1, 0, ?2)",
+    "INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?1, 3, ?2)",
+    "INSERT INTO friend_edges (user_id, other_id, state, updated_at)
+        SELECT id, ?1, 3, ?2 FROM users WHERE id <> ?1 LIMIT 1",
 ];
 
 impl Fixture {

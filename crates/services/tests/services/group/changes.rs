@@ -267,6 +267,26 @@ async fn changes_of_several_users_are_all_or_none() {
 }
 
 #[tokio::test]
+async fn a_user_who_blocks_an_admin_is_added_only_after_a_request() {
+    for fixture in Fixture::all().await {
+        let users = fixture.users(1, 2).await;
+        let group = fixture.create(users[0], closed("Owls")).await.expect("valid");
+        let (admin, user) = (users[0], users[1]);
+        let block = fixture.store.write(move |transaction| {
+            let insert = "INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?2, 3, 1)";
+            transaction.execute(insert, values![user, admin])
+        });
+        block.await.map_err(|error: StoreError| error).expect("the row fits");
+        let add = fixture.groups.add(Some(admin), group.id, vec![user]).await;
+        assert_rejected(add, GrpcCode::PermissionDenied, "You cannot add user-2: one of you blocks the other");
+        assert_eq!(fixture.roles(&group).await, [(1, SUPERADMIN)], "{}", fixture.name);
+        fixture.groups.join(group.id, user).await.expect("a request");
+        fixture.groups.add(Some(admin), group.id, vec![user]).await.expect("the user has asked");
+        assert_eq!(fixture.edge_count(&group).await, 2);
+    }
+}
+
+#[tokio::test]
 async fn unknown_groups_and_users_are_not_found() {
     for fixture in Fixture::all().await {
         let user = fixture.user(1).await;
