@@ -270,10 +270,17 @@ const SECTIONS: &[Section] = &[
         columns: &[
             ("id", Id),
             ("name", Text),
+            ("name_skeleton", Text),
+            ("name_folded", Text),
             ("description", Text),
             ("avatar_url", Text),
             ("lang_tag", Text),
+            ("metadata", Json),
+            ("open", Flag),
+            ("edge_count", Number),
+            ("max_count", Number),
             ("created_at", Number),
+            ("updated_at", Number),
         ],
     },
     Section {
