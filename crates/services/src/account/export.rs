@@ -209,6 +209,18 @@ const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        table: "bracket_entrants",
+        owner: "user_id",
+        order: "bracket",
+        columns: &[
+            ("bracket", Text),
+            ("username", Text),
+            ("rating", Number),
+            ("seed", Number),
+            ("joined_at", Number),
+        ],
+    },
+    Section {
         table: "purchases",
         owner: "user_id",
         order: "purchased_at, transaction_id, store",

@@ -22,6 +22,7 @@ const USER_TABLES: &[(&str, &str)] = &[
     ("wallet_ledger", "user_id"),
     ("leaderboard_records", "owner_id"),
     ("tournament_entrants", "owner_id"),
+    ("bracket_entrants", "user_id"),
     ("purchases", "user_id"),
     ("subscriptions", "user_id"),
     ("profiles", "user_id"),
@@ -83,6 +84,19 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
         "INSERT INTO tournament_entrants (tournament, expiry, owner_id, attempts, joined_at)
          VALUES ('b', 0, ?1, 1, 1)",
         values![id],
+    )?;
+    add(
+        "INSERT INTO brackets (id, title, format, seeding, leaderboard, rounds, match_seconds, max_size, phase, version,
+         created_at) VALUES ('c', '', 'swiss', 'order', '', 0, 0, 2, 'registration', 1, 1) ON CONFLICT DO NOTHING",
+        &[],
+    )?;
+    add(
+        "INSERT INTO bracket_entrants (bracket, user_id, username, rating, joined_at) VALUES ('c', ?1, '', 0, 1)",
+        values![id],
+    )?;
+    add(
+        "INSERT INTO bracket_actions (bracket, number, at, action) VALUES ('c', 0, 1, '{}') ON CONFLICT DO NOTHING",
+        &[],
     )?;
     add(
         "INSERT INTO purchases (store, transaction_id, user_id, product_id, environment, purchased_at, response,
@@ -544,6 +558,9 @@ const LATER_TABLES: &[&str] = &[
     "group_members",
     "group_tags",
     "tournament_entrants",
+    "brackets",
+    "bracket_entrants",
+    "bracket_actions",
     "friend_edges",
     "reports",
     "mutes",
