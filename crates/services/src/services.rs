@@ -23,7 +23,7 @@ use crate::room::Rooms;
 use crate::router::Router;
 use crate::session::tokens::Tokens;
 use crate::session::{self, MatchTokens, Sessions};
-use crate::storage::{Quota, Storage};
+use crate::storage::{IndexDefinition, Quota, Storage, StorageIndexes};
 use crate::wallet::Wallets;
 use crate::webhook::{self, Webhooks};
 use aether_metrics::Registry;
@@ -80,6 +80,8 @@ pub struct ServicesExtensions {
     pub event_handlers: Vec<Handler>,
     /// Storage collections that only server code may change.
     pub reserved_collections: BTreeSet<String>,
+    /// Storage indexes, which are filled at the start.
+    pub storage_indexes: Vec<IndexDefinition>,
     /// Hook `matchmaker_matched`, which decides on match candidates.
     pub matchmaker_matched: Option<MatchedHook>,
 }
@@ -169,6 +171,8 @@ impl Services {
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         let reserved = &settings.reserved_collections | &extensions.reserved_collections;
         let storage = Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage);
+        let indexes = Arc::new(StorageIndexes::open(extensions.storage_indexes, &store, registry).await?);
+        let erased_indexes = Arc::clone(&indexes);
         let router = Arc::new(Router::new(registry));
         let matchmaker = ServiceParts {
             router: Arc::clone(&router),
@@ -186,10 +190,11 @@ impl Services {
                 .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
                 .with_eraser(Box::new(move |transaction, user| {
                     mutes.forget_within(transaction, user);
+                    erased_indexes.forget_within(transaction, user);
                     Ok(())
                 })),
-            storage: storage.with_reserved(reserved),
-            multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
+            storage: storage.with_reserved(reserved).with_indexes(Arc::clone(&indexes)),
+            multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()).with_indexes(indexes),
             wallets,
             purchases,
             audit: Arc::new(Audit::new(store.clone(), Arc::clone(&clock), registry)),

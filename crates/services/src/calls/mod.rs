@@ -127,6 +127,7 @@ impl Operations {
             .and(admin::serve_moderation::operations)
             .and(admin::serve_remote_value::operations)
             .and(admin::serve_room::operations)
+            .and(admin::serve_storage_index::operations)
             .and(event::serve::operations)
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
@@ -347,6 +348,7 @@ pub(crate) fn is_operation(name: &str) -> bool {
         admin::moderation::NAMES,
         admin::remote_value::NAMES,
         admin::room::NAMES,
+        admin::storage_index::NAMES,
         moderation::operation::NAMES,
         profile::operation::NAMES,
         remote_value::operation::NAMES,

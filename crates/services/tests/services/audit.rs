@@ -13,6 +13,20 @@ const HOUR_MS: i64 = 3_600_000;
 const START: i64 = 500_000 * HOUR_MS;
 
 pub async fn services(store: Store, clock: &Arc<ManualClock>, registry: &Registry) -> Arc<Services> {
+    open(store, clock, registry, ServicesExtensions::default()).await
+}
+
+/// Opens services with extensions of a program.
+pub async fn services_with(store: Store, clock: &Arc<ManualClock>, extensions: ServicesExtensions) -> Arc<Services> {
+    open(store, clock, &Registry::new(), extensions).await
+}
+
+async fn open(
+    store: Store,
+    clock: &Arc<ManualClock>,
+    registry: &Registry,
+    extensions: ServicesExtensions,
+) -> Arc<Services> {
     let folder = std::env::temp_dir().join(format!("aether-audit-{}", Uuid::new_v4()));
     let ring = KeyRing::open(&folder, 0).expect("the folder can be created");
     let _ = std::fs::remove_dir_all(&folder);
@@ -31,7 +45,7 @@ pub async fn services(store: Store, clock: &Arc<ManualClock>, registry: &Registr
     };
     let tokens = Arc::new(Tokens::new(ring, "aether"));
     let parts = ServicesParts { store, clock: Arc::clone(clock) as _, tokens, registry };
-    Arc::new(Services::open(parts, settings, ServicesExtensions::default()).await.expect("the services open"))
+    Arc::new(Services::open(parts, settings, extensions).await.expect("the services open"))
 }
 
 #[tokio::test]
