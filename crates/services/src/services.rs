@@ -4,17 +4,22 @@ use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
 use crate::admin::RoomOperator;
 use crate::audit::Audit;
+use crate::bracket::{self, Brackets};
 use crate::calls::{CallTable, Functions, MatchTypes};
+use crate::chat::{Chat, ChatParts};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
+use crate::friend::Friends;
+use crate::group::Groups;
 use crate::hooks::Hooks;
 use crate::http_client::{self, HttpClient};
-use crate::leaderboard::Leaderboards;
+use crate::leaderboard::{Leaderboards, PeriodHooks};
 use crate::matches::{Matches, NOT_HOSTED};
 use crate::matchmaker::{self, MatchedHook, MatchmakerService, ServiceParts};
 use crate::moderation::Moderation;
 use crate::multi_update::MultiUpdates;
+use crate::notification::Notifications;
 use crate::party::PartyService;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
@@ -24,6 +29,7 @@ use crate::router::Router;
 use crate::session::tokens::Tokens;
 use crate::session::{self, MatchTokens, Sessions};
 use crate::storage::{IndexDefinition, Quota, Storage, StorageIndexes};
+use crate::tournament::Tournaments;
 use crate::wallet::Wallets;
 use crate::webhook::{self, Webhooks};
 use aether_metrics::Registry;
@@ -84,6 +90,8 @@ pub struct ServicesExtensions {
     pub storage_indexes: Vec<IndexDefinition>,
     /// Hook `matchmaker_matched`, which decides on match candidates.
     pub matchmaker_matched: Option<MatchedHook>,
+    /// Hooks that run at resets of leaderboards, and at ends and resets of tournaments.
+    pub period_hooks: PeriodHooks,
 }
 
 /// All services of a server. Server code calls them as well.
@@ -112,6 +120,12 @@ pub struct Services {
     pub purchases: Purchases,
     /// Leaderboards.
     pub leaderboards: Arc<Leaderboards>,
+    /// Groups of players.
+    pub groups: Arc<Groups>,
+    /// Tournaments.
+    pub tournaments: Arc<Tournaments>,
+    /// Brackets: eliminations, round robins and Swiss brackets.
+    pub brackets: Arc<Brackets>,
     /// Profiles (characters) of players.
     pub profiles: Profiles,
     /// Stored state of durable rooms, and the history of room visits.
@@ -122,6 +136,12 @@ pub struct Services {
     pub matchmaker: Arc<MatchmakerService>,
     /// Signs and verifies tokens with which matched players join a relayed match.
     pub match_tokens: MatchTokens,
+    /// Chat rooms, chats of groups and chats of two users.
+    pub chat: Arc<Chat>,
+    /// Live and stored notifications of users.
+    pub notifications: Arc<Notifications>,
+    /// Friends, invites and blocks of users.
+    pub friends: Arc<Friends>,
     /// Parties of players.
     pub parties: Arc<PartyService>,
     /// Reports of players, and mutes.
@@ -134,6 +154,8 @@ pub struct Services {
     pub webhooks: Option<Webhooks>,
     /// Client for outgoing HTTP requests.
     pub http_client: HttpClient,
+    /// Hooks at the ends of periods.
+    period_hooks: PeriodHooks,
     /// Host of the rooms. Weak, because the host itself owns the services.
     matches: OnceLock<Weak<dyn RoomOperator>>,
     is_online: OnceLock<IsOnline>,
@@ -168,6 +190,8 @@ impl Services {
         let boards = Arc::clone(&leaderboards);
         let moderation = Arc::new(Moderation::open(store.clone(), Arc::clone(&clock), registry).await?);
         let mutes = Arc::clone(&moderation);
+        let tournaments = Arc::new(Tournaments::new(store.clone(), Arc::clone(&clock), Arc::clone(&leaderboards)));
+        let entrants = Arc::clone(&tournaments);
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         let reserved = &settings.reserved_collections | &extensions.reserved_collections;
         let storage = Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage);
@@ -184,10 +208,34 @@ impl Services {
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
         let remote_values =
             RemoteValues::open(store.clone(), Arc::clone(&clock), Arc::clone(&router), registry).await?;
+        let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
+        let notifications = Arc::new(notifications);
+        let friends = Friends::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
+        let friends = Arc::new(friends);
+        let chat = Chat::start(ChatParts {
+            store: store.clone(),
+            clock: Arc::clone(&clock),
+            router: Arc::clone(&router),
+            notifications: Arc::clone(&notifications),
+            friends: Arc::clone(&friends),
+        });
+        let group_notifications = Arc::clone(&notifications);
+        let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
+        let brackets = Arc::new(Brackets::new(bracket::Parts {
+            store: store.clone(),
+            clock: Arc::clone(&clock),
+            boards: Arc::clone(&leaderboards),
+            notifications: Arc::clone(&notifications),
+            router: Arc::clone(&router),
+        }));
+        let bracket_entrants = Arc::clone(&brackets);
         Ok(Services {
+            groups: Arc::new(groups),
             accounts: accounts
                 .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
+                .with_eraser(Box::new(move |transaction, user| entrants.forget_within(transaction, user)))
+                .with_eraser(Box::new(move |transaction, user| bracket_entrants.forget_within(transaction, user)))
                 .with_eraser(Box::new(move |transaction, user| {
                     mutes.forget_within(transaction, user);
                     erased_indexes.forget_within(transaction, user);
@@ -202,6 +250,9 @@ impl Services {
             router,
             matchmaker,
             match_tokens,
+            chat,
+            notifications,
+            friends,
             parties,
             moderation,
             remote_values: Arc::new(remote_values),
@@ -211,6 +262,9 @@ impl Services {
             calls: CallTable::new(extensions.functions, extensions.match_types, registry)?,
             sessions: Arc::new(sessions),
             leaderboards,
+            tournaments,
+            brackets,
+            period_hooks: extensions.period_hooks,
             webhooks,
             http_client,
             is_online: OnceLock::new(),
@@ -218,6 +272,12 @@ impl Services {
             clock,
             matches: OnceLock::new(),
         })
+    }
+
+    /// Reports resets of leaderboards, and ends and resets of tournaments, that are due at `now`, in seconds since 1970. Call
+    /// it every second.
+    pub async fn report_periods(self: &Arc<Self>, now: i64) -> Result<(), ServiceError> {
+        self.leaderboards.tick_with(now, |report| self.period_hooks.start(self, report)).await
     }
 
     /// Sets the host of the matches. Later calls have no effect.

@@ -5,11 +5,15 @@
 
 mod access;
 mod account;
+mod chat;
 mod event;
+mod friend;
+mod group;
 mod layer;
 mod leaderboard;
 mod matches;
 mod moderation;
+mod notification;
 mod party;
 mod profile;
 mod purchase;
@@ -17,6 +21,7 @@ mod remote_value;
 mod rpc;
 mod session;
 mod storage;
+mod tournament;
 mod unbuilt;
 
 pub use crate::routing::{RateSettings, RequestRates, default_rate};
@@ -159,10 +164,14 @@ pub(crate) fn routes() -> Routes<ClientApi> {
     };
     Routes::default()
         .with(account::routes)
+        .with(chat::routes)
         .with(event::routes)
+        .with(group::routes)
+        .with(friend::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
         .with(moderation::routes)
+        .with(notification::routes)
         .with(party::routes)
         .with(profile::routes)
         .with(purchase::routes)
@@ -170,6 +179,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(rpc::routes)
         .with(session::routes)
         .with(storage::routes)
+        .with(tournament::routes)
         .custom(health, get(async || answer(&aether_messages::Empty::default())))
 }
 

@@ -90,12 +90,12 @@ impl Serve for GetUsers {
 }
 
 /// Parses the id of a user.
-fn user_id(text: &str) -> Result<Uuid, ServiceError> {
+pub(crate) fn user_id(text: &str) -> Result<Uuid, ServiceError> {
     Uuid::try_parse(text).map_err(|_| ServiceError::invalid("A user's ID must be a UUID."))
 }
 
 /// Converts a user to the message of the API.
-fn user(call: &Call<'_>, user: User) -> api::User {
+pub(crate) fn user(call: &Call<'_>, user: User) -> api::User {
     let User { mut identities, .. } = user;
     let mut identity = |provider| identities.remove(provider).unwrap_or_default();
     api::User {

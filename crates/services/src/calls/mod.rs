@@ -37,8 +37,8 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, event, leaderboard, matches, matchmaker, moderation, party, profile, purchase, remote_value,
-    router, session, status, storage,
+    account, admin, bracket, chat, event, friend, group, leaderboard, matches, matchmaker, moderation, notification,
+    party, profile, purchase, remote_value, router, session, status, storage, tournament,
 };
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
@@ -128,11 +128,16 @@ impl Operations {
             .and(admin::serve_remote_value::operations)
             .and(admin::serve_room::operations)
             .and(admin::serve_storage_index::operations)
+            .and(bracket::serve::operations)
+            .and(chat::serve::operations)
             .and(event::serve::operations)
+            .and(group::serve::operations)
+            .and(friend::serve::operations)
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
             .and(matchmaker::serve::operations)
             .and(moderation::serve::operations)
+            .and(notification::serve::operations)
             .and(party::serve::operations)
             .and(profile::serve::operations)
             .and(purchase::serve::operations)
@@ -141,6 +146,7 @@ impl Operations {
             .and(session::serve::operations)
             .and(status::serve::operations)
             .and(storage::serve::operations)
+            .and(tournament::serve::operations)
             .with::<RpcFunc>()
     }
 }

@@ -3,10 +3,12 @@
 mod account;
 mod audit;
 mod fixture;
+mod friends;
 mod hooks;
 mod http_client;
 mod matchmaker;
 mod moderation;
+mod notifications;
 mod objects;
 mod party;
 mod purchase;

@@ -217,7 +217,7 @@ async fn an_erased_account_leaves_the_index() {
             storage_indexes: vec![heroes()],
             ..aether_services::ServicesExtensions::default()
         };
-        let services = crate::audit::services_with(fixture.store.clone(), &fixture.clock, extensions).await;
+        let services = crate::audit::extended_services(fixture.store.clone(), &fixture.clock, extensions).await;
         let (one, other) = (fixture.user().await, fixture.user().await);
         let writes = vec![write(one, "a", json!({"level": 1})), write(other, "b", json!({"level": 2}))];
         services.storage.write(&Caller::Server, writes).await.unwrap();
