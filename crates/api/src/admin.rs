@@ -4,6 +4,7 @@
 mod moderation;
 mod remote_value;
 mod room;
+mod storage_index;
 
 use crate::answers::AnswerBudget;
 use crate::client::digest;
@@ -211,6 +212,7 @@ fn routes() -> Routes<Admin> {
         .with(moderation::routes)
         .with(remote_value::routes)
         .with(room::routes)
+        .with(storage_index::routes)
 }
 
 fn description() -> Description {

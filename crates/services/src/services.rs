@@ -28,7 +28,7 @@ use crate::room::Rooms;
 use crate::router::Router;
 use crate::session::tokens::Tokens;
 use crate::session::{self, MatchTokens, Sessions};
-use crate::storage::{Quota, Storage};
+use crate::storage::{IndexDefinition, Quota, Storage, StorageIndexes};
 use crate::tournament::Tournaments;
 use crate::wallet::Wallets;
 use crate::webhook::{self, Webhooks};
@@ -86,6 +86,8 @@ pub struct ServicesExtensions {
     pub event_handlers: Vec<Handler>,
     /// Storage collections that only server code may change.
     pub reserved_collections: BTreeSet<String>,
+    /// Storage indexes, which are filled at the start.
+    pub storage_indexes: Vec<IndexDefinition>,
     /// Hook `matchmaker_matched`, which decides on match candidates.
     pub matchmaker_matched: Option<MatchedHook>,
     /// Hooks that run at resets of leaderboards, and at ends and resets of tournaments.
@@ -190,9 +192,15 @@ impl Services {
         let entrants = Arc::clone(&tournaments);
         let moderation = Arc::new(Moderation::open(store.clone(), Arc::clone(&clock), registry).await?);
         let mutes = Arc::clone(&moderation);
+        let moderation = Arc::new(Moderation::open(store.clone(), Arc::clone(&clock), registry).await?);
+        let mutes = Arc::clone(&moderation);
+        let tournaments = Arc::new(Tournaments::new(store.clone(), Arc::clone(&clock), Arc::clone(&leaderboards)));
+        let entrants = Arc::clone(&tournaments);
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         let reserved = &settings.reserved_collections | &extensions.reserved_collections;
         let storage = Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage);
+        let indexes = Arc::new(StorageIndexes::open(extensions.storage_indexes, &store, registry).await?);
+        let erased_indexes = Arc::clone(&indexes);
         let router = Arc::new(Router::new(registry));
         let matchmaker = ServiceParts {
             router: Arc::clone(&router),
@@ -207,6 +215,11 @@ impl Services {
         let friends = Friends::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
         let remote_values =
             RemoteValues::open(store.clone(), Arc::clone(&clock), Arc::clone(&router), registry).await?;
+        let remote_values =
+            RemoteValues::open(store.clone(), Arc::clone(&clock), Arc::clone(&router), registry).await?;
+        let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
+        let notifications = Arc::new(notifications);
+        let friends = Friends::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
         let friends = Arc::new(friends);
         let chat = Chat::start(ChatParts {
@@ -238,6 +251,11 @@ impl Services {
                 })),
             storage: storage.with_reserved(reserved),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
+                    erased_indexes.forget_within(transaction, user);
+                    Ok(())
+                })),
+            storage: storage.with_reserved(reserved).with_indexes(Arc::clone(&indexes)),
+            multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()).with_indexes(indexes),
             wallets,
             purchases,
             audit: Arc::new(Audit::new(store.clone(), Arc::clone(&clock), registry)),

@@ -172,6 +172,8 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(matches::routes)
         .with(notification::routes)
         .with(moderation::routes)
+        .with(moderation::routes)
+        .with(notification::routes)
         .with(party::routes)
         .with(profile::routes)
         .with(purchase::routes)

@@ -275,6 +275,26 @@ const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        // Without the ids of others, and without the decision, which is about others.
+        table: "reports",
+        owner: "reporter_id",
+        order: "created_at, id",
+        columns: &[
+            ("id", Id),
+            ("state", Text),
+            ("statements", Json),
+            ("created_at", Number),
+            ("updated_at", Number),
+            ("resolved_at", Number),
+        ],
+    },
+    Section {
+        table: "mutes",
+        owner: "user_id",
+        order: "created_at, id",
+        columns: &[("id", Id), ("reason", Text), ("created_at", Number), ("expires_at", Number), ("lifted_at", Number)],
+    },
+    Section {
         // Groups that the user created.
         table: "groups",
         owner: "creator",

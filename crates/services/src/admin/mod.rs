@@ -10,5 +10,7 @@ pub(crate) mod serve;
 pub(crate) mod serve_moderation;
 pub(crate) mod serve_remote_value;
 pub(crate) mod serve_room;
+pub(crate) mod serve_storage_index;
+pub mod storage_index;
 
 pub use room_operator::RoomOperator;

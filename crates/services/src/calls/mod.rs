@@ -127,6 +127,7 @@ impl Operations {
             .and(admin::serve_moderation::operations)
             .and(admin::serve_remote_value::operations)
             .and(admin::serve_room::operations)
+            .and(admin::serve_storage_index::operations)
             .and(bracket::serve::operations)
             .and(chat::serve::operations)
             .and(event::serve::operations)
@@ -137,6 +138,8 @@ impl Operations {
             .and(matchmaker::serve::operations)
             .and(notification::serve::operations)
             .and(moderation::serve::operations)
+            .and(moderation::serve::operations)
+            .and(notification::serve::operations)
             .and(party::serve::operations)
             .and(profile::serve::operations)
             .and(purchase::serve::operations)
@@ -353,6 +356,7 @@ pub(crate) fn is_operation(name: &str) -> bool {
         admin::moderation::NAMES,
         admin::remote_value::NAMES,
         admin::room::NAMES,
+        admin::storage_index::NAMES,
         moderation::operation::NAMES,
         profile::operation::NAMES,
         remote_value::operation::NAMES,

@@ -13,7 +13,7 @@ const HOUR_MS: i64 = 3_600_000;
 const START: i64 = 500_000 * HOUR_MS;
 
 pub async fn services(store: Store, clock: &Arc<ManualClock>, registry: &Registry) -> Arc<Services> {
-    services_with(store, clock, registry, |_| {}).await
+    open(store, clock, registry, ServicesExtensions::default(), |_| {}).await
 }
 
 /// Opens services with changed settings.
@@ -21,6 +21,25 @@ pub async fn services_with(
     store: Store,
     clock: &Arc<ManualClock>,
     registry: &Registry,
+    change: impl FnOnce(&mut ServicesSettings),
+) -> Arc<Services> {
+    open(store, clock, registry, ServicesExtensions::default(), change).await
+}
+
+/// Opens services with extensions of a program.
+pub async fn extended_services(
+    store: Store,
+    clock: &Arc<ManualClock>,
+    extensions: ServicesExtensions,
+) -> Arc<Services> {
+    open(store, clock, &Registry::new(), extensions, |_| {}).await
+}
+
+async fn open(
+    store: Store,
+    clock: &Arc<ManualClock>,
+    registry: &Registry,
+    extensions: ServicesExtensions,
     change: impl FnOnce(&mut ServicesSettings),
 ) -> Arc<Services> {
     let folder = std::env::temp_dir().join(format!("aether-audit-{}", Uuid::new_v4()));
@@ -42,7 +61,7 @@ pub async fn services_with(
     change(&mut settings);
     let tokens = Arc::new(Tokens::new(ring, "aether"));
     let parts = ServicesParts { store, clock: Arc::clone(clock) as _, tokens, registry };
-    Arc::new(Services::open(parts, settings, ServicesExtensions::default()).await.expect("the services open"))
+    Arc::new(Services::open(parts, settings, extensions).await.expect("the services open"))
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Messages of remote values.
+//! Messages of remote values and storage indexes.
 
 use super::{field, json_value, message, own_message, repeated, text};
 use aether_messages::prost_types::field_descriptor_proto::Type;
@@ -17,6 +17,10 @@ pub(super) fn messages() -> Vec<DescriptorProto> {
     let [created, updated] = times;
     let version = field("version", Type::Int32, "");
     vec![
+        message(
+            "ListStorageIndexRequest",
+            [text("index"), text("query"), repeated(text("order")), field("limit", Type::Int32, ""), text("cursor")],
+        ),
         message("ListRemoteValuesRequest", [repeated(text("keys")), text("hash")]),
         list,
         message("ListAllRemoteValuesRequest", [field("limit", Type::Int32, ""), text("cursor")]),
@@ -35,6 +39,7 @@ mod tests {
         AllRemoteValueList, ListAllRemoteValuesRequest, RemoteValueFields, RemoteValueRequest, SetRemoteValueRequest,
         ShownRemoteValue,
     };
+    use aether_services::admin::storage_index::ListStorageIndexRequest;
     use aether_services::remote_value::operation::{ListRemoteValuesRequest, RemoteValueList};
 
     #[test]
@@ -42,6 +47,13 @@ mod tests {
         let text = || "text".to_owned();
         assert_agrees(&ListRemoteValuesRequest { keys: vec![text()], hash: text() });
         assert_agrees(&RemoteValueList::default());
+        assert_agrees(&ListStorageIndexRequest {
+            index: text(),
+            query: text(),
+            order: vec![text()],
+            limit: Some(1),
+            cursor: text(),
+        });
         assert_agrees(&ListAllRemoteValuesRequest { limit: Some(1), cursor: text() });
         assert_agrees(&RemoteValueRequest { key: text() });
         let contents = RemoteValueFields { value: Some("5".to_owned()), rules: Some("[]".to_owned()) };
