@@ -133,7 +133,8 @@ async fn seed_adds_players_with_data_once() {
             }
         }
         let [user, wallet, saves, records, groups] = program.amber().await;
-        let shown = |one: &Value| (one["group"]["name"].clone(), one["state"].clone(), one["group"]["edge_count"].clone());
+        let shown =
+            |one: &Value| (one["group"]["name"].clone(), one["state"].clone(), one["group"]["edge_count"].clone());
         let groups: Vec<_> = groups.as_array().expect("there are groups").iter().map(shown).collect();
         let expected = [(json!("Night Owls"), json!(0), json!(5)), (json!("Sternwarte"), json!(2), json!(3))];
         assert_eq!(groups, expected, "{}", program.database.name);
