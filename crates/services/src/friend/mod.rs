@@ -119,6 +119,20 @@ impl Friends {
         Ok(self.store.read(move |transaction| blocked_among(transaction, user, &others)).await?)
     }
 
+    /// Returns the users whom the given users block: the latest ones of each.
+    pub async fn blocked_by(&self, users: Vec<Uuid>, max_of_each: i64) -> Result<BTreeSet<Uuid>, ServiceError> {
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let mut blocked = BTreeSet::new();
+            for user in &users {
+                let select = "SELECT other_id FROM friend_edges WHERE user_id = ?1 AND state = 3
+                    ORDER BY updated_at DESC, other_id DESC LIMIT ?2";
+                blocked.extend(transaction.rows(select, values![user, max_of_each], |row| row.get::<Uuid>(0))?);
+            }
+            Ok::<_, StoreError>(blocked)
+        };
+        Ok(self.store.read(operation).await?)
+    }
+
     /// Runs an action on named users. Returns those whose relation changed.
     async fn change(
         &self,

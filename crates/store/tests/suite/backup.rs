@@ -22,6 +22,7 @@ const USER_TABLES: &[(&str, &str)] = &[
     ("wallet_ledger", "user_id"),
     ("leaderboard_records", "owner_id"),
     ("tournament_entrants", "owner_id"),
+    ("bracket_entrants", "user_id"),
     ("purchases", "user_id"),
     ("subscriptions", "user_id"),
     ("profiles", "user_id"),
@@ -83,6 +84,19 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
         "INSERT INTO tournament_entrants (tournament, expiry, owner_id, attempts, joined_at)
          VALUES ('b', 0, ?1, 1, 1)",
         values![id],
+    )?;
+    add(
+        "INSERT INTO brackets (id, title, format, seeding, leaderboard, rounds, match_seconds, max_size, phase, version,
+         created_at) VALUES ('c', '', 'swiss', 'order', '', 0, 0, 2, 'registration', 1, 1) ON CONFLICT DO NOTHING",
+        &[],
+    )?;
+    add(
+        "INSERT INTO bracket_entrants (bracket, user_id, username, rating, joined_at) VALUES ('c', ?1, '', 0, 1)",
+        values![id],
+    )?;
+    add(
+        "INSERT INTO bracket_actions (bracket, number, at, action) VALUES ('c', 0, 1, '{}') ON CONFLICT DO NOTHING",
+        &[],
     )?;
     add(
         "INSERT INTO purchases (store, transaction_id, user_id, product_id, environment, purchased_at, response,
@@ -390,6 +404,29 @@ async fn a_user_who_was_erased_after_the_backup_stays_erased() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn edges_to_a_user_who_was_erased_are_not_counted_after_a_restore() {
+    for database in databases() {
+        let store = database.open().await;
+        fill(&store).await;
+        let [kept, erased] = [1, 2].map(Uuid::from_u128);
+        let befriend = store.write(move |transaction| {
+            let edge = "INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?2, 0, 1)";
+            transaction.execute(edge, values![kept, erased])?;
+            transaction.execute(edge, values![erased, kept])?;
+            transaction.execute("UPDATE users SET edge_count = 2", &[])
+        });
+        befriend.await.unwrap();
+        let (bytes, _) = backup(&store).await;
+        let erase = "INSERT INTO erasures (user_id, erased_at) VALUES (?1, 2)";
+        store.write(move |transaction| transaction.execute(erase, values![erased])).await.unwrap();
+        try_restore(&store, &bytes, true).await.unwrap();
+        let select = "SELECT edge_count FROM users";
+        let counts = store.read(move |transaction| transaction.rows(select, &[], |row| row.get::<i64>(0)));
+        assert_eq!(counts.await.unwrap(), [1], "{}: the edge to itself", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_older_backup_is_migrated() {
     for database in databases() {
         let store = database.open().await;
@@ -525,7 +562,16 @@ const LATER_TABLES: &[&str] = &[
     "group_members",
     "group_tags",
     "tournament_entrants",
+    "brackets",
+    "bracket_entrants",
+    "bracket_actions",
     "friend_edges",
+    "reports",
+    "mutes",
+    "remote_values",
+    "brackets",
+    "bracket_entrants",
+    "bracket_actions",
 ];
 
 #[tokio::test(flavor = "multi_thread")]
