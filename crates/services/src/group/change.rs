@@ -36,7 +36,7 @@ pub(super) struct LockedGroup {
     max_count: i64,
 }
 
-/// What follows from a change after its commit.
+/// Consequences of a change, which follow after its commit.
 #[derive(Default)]
 pub(super) struct Effects {
     /// Users who are no longer members.

@@ -45,6 +45,52 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
+impl Step {
+    /// Returns the call of the step.
+    fn name(&self) -> &'static str {
+        match self {
+            Step::Join(_) => "join",
+            Step::Leave(_) => "leave",
+            Step::Add { .. } => "add",
+            Step::Change { change: RoleChange::Kick, .. } => "kick",
+            Step::Change { change: RoleChange::Ban, .. } => "ban",
+            Step::Change { change: RoleChange::Promote, .. } => "promote",
+            Step::Change { change: RoleChange::Demote, .. } => "demote",
+            Step::SetOpen { .. } => "update",
+            Step::Delete { .. } => "delete",
+            Step::Erase(_) => "erase",
+        }
+    }
+}
+
+/// Answers that random steps have to reach, or the comparison shows little.
+const REACHED: [(&str, Answer); 24] = [
+    ("join", Ok(())),
+    ("join", Err(GrpcCode::PermissionDenied)),
+    ("join", Err(GrpcCode::FailedPrecondition)),
+    ("leave", Ok(())),
+    ("leave", Err(GrpcCode::FailedPrecondition)),
+    ("add", Ok(())),
+    ("add", Err(GrpcCode::PermissionDenied)),
+    ("add", Err(GrpcCode::FailedPrecondition)),
+    ("kick", Ok(())),
+    ("kick", Err(GrpcCode::InvalidArgument)),
+    ("kick", Err(GrpcCode::PermissionDenied)),
+    ("kick", Err(GrpcCode::FailedPrecondition)),
+    ("ban", Ok(())),
+    ("ban", Err(GrpcCode::InvalidArgument)),
+    ("ban", Err(GrpcCode::PermissionDenied)),
+    ("promote", Ok(())),
+    ("promote", Err(GrpcCode::PermissionDenied)),
+    ("promote", Err(GrpcCode::FailedPrecondition)),
+    ("demote", Ok(())),
+    ("demote", Err(GrpcCode::PermissionDenied)),
+    ("demote", Err(GrpcCode::FailedPrecondition)),
+    ("update", Ok(())),
+    ("delete", Ok(())),
+    ("erase", Ok(())),
+];
+
 /// The group as a table of roles.
 #[derive(Clone, Debug)]
 struct Model {
@@ -260,13 +306,15 @@ impl Run {
     }
 }
 
-fn groups_agree_with_a_plain_model(database: TestDatabase, cases: u32) {
+/// Returns the answers that were compared.
+fn groups_agree_with_a_plain_model(database: TestDatabase, cases: u32) -> Vec<(&'static str, Answer)> {
     static CASE: AtomicU64 = AtomicU64::new(1);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut fixture = Some(runtime.block_on(Fixture::over(database)));
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[13; 32]);
     let fixture = std::cell::RefCell::new(&mut fixture);
+    let answers = std::cell::RefCell::new(Vec::new());
     let outcome = TestRunner::new_with_rng(config, seed).run(&steps(), |steps| {
         let mut slot = fixture.borrow_mut();
         let taken = slot.take().expect("a failed case is the last");
@@ -281,7 +329,9 @@ fn groups_agree_with_a_plain_model(database: TestDatabase, cases: u32) {
             let run = Run { fixture: taken, accounts, first, group };
             let mut model = Model::new();
             for step in &steps {
-                assert_eq!(run.step(step).await, model.run(step), "{step:?} {model:?}");
+                let answer = run.step(step).await;
+                assert_eq!(answer, model.run(step), "{step:?} {model:?}");
+                answers.borrow_mut().push((step.name(), answer));
                 run.check(&model, step).await;
             }
             run.fixture
@@ -290,11 +340,15 @@ fn groups_agree_with_a_plain_model(database: TestDatabase, cases: u32) {
         Ok(())
     });
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    answers.into_inner()
 }
 
 #[test]
 fn groups_in_memory_agree_with_a_plain_model() {
-    groups_agree_with_a_plain_model(memory(), 150);
+    let answers = groups_agree_with_a_plain_model(memory(), 300);
+    for reached in REACHED {
+        assert!(answers.contains(&reached), "{reached:?} was not reached");
+    }
 }
 
 #[test]
