@@ -2,12 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { answered, client, fresh, justNow, refused, send, serve, user } from "./server.mjs";
+import { answered, justNow, refused, send, serve, user } from "./server.mjs";
 import { FORMATS, connect, leave, player, settled } from "./sockets.mjs";
 
 const ADMIN_KEY = "a long key of the operator of these tests";
 const server = serve(`http.admin_key=${ADMIN_KEY}`);
-const singleSession = serve("tokens.single_session=true");
 
 /** Sends a notification to a user: a friend request of a new user. Returns the sender. */
 async function notify(to) {
@@ -44,17 +43,6 @@ for (const [format, adapter] of FORMATS) {
     assert.ok(response.ok, `${response.status} ${await response.text()}`);
     assert.equal((await ann.notifications.next()).code, -8);
     await ann.ends.next();
-  });
-
-  test(`${format}: a session that ends because of another is told before its socket closes`, async () => {
-    const own = client(singleSession);
-    const device = fresh("device");
-    const ann = { client: own, session: await own.authenticateDevice(device, true) };
-    const former = await connect(ann, adapter);
-    const session = await own.authenticateDevice(device, false);
-    assert.equal((await former.notifications.next()).code, -7);
-    await former.ends.next();
-    leave(await connect({ client: own, session }, adapter));
   });
 }
 

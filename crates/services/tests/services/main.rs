@@ -4,6 +4,7 @@ mod account;
 mod audit;
 mod fixture;
 mod friends;
+mod group;
 mod hooks;
 mod http_client;
 mod matchmaker;

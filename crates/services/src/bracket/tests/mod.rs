@@ -1,1 +1,5 @@
-//! Brackets.
+//! Brackets: the state machine with random results, and the service over real databases.
+
+mod formats;
+mod machine;
+mod service;

@@ -46,9 +46,9 @@ impl Sockets {
         let name = username.clone();
         let add = move |transaction: &mut Transaction<'_>| {
             let insert = "INSERT INTO users (id, username, created_at, updated_at) VALUES (?1, ?2, 1, 1)";
-            Ok::<_, StoreError>(transaction.execute(insert, values![user, &name])?)
+            transaction.execute(insert, values![user, &name])
         };
-        self.services.store.write(add).await.expect("a user can be made");
+        self.services.store.write::<_, StoreError>(add).await.expect("a user can be made");
         let socket = SocketSession { session, user, username: username.as_str().into(), node: "n1".into() };
         let socket = self.services.router.open(socket).expect("the session is new");
         status::start(&self.services.router, &socket.socket, true).expect("a status can be set");

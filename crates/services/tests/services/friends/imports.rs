@@ -29,8 +29,8 @@ impl World {
     /// Gives a user an identity of a provider.
     async fn identify(&self, user: Uuid, provider: &'static str, subject: &'static str) {
         let insert = "INSERT INTO user_identities (provider, subject, user_id, created_at) VALUES (?1, ?2, ?3, 1)";
-        let done = self.fixture.store.write(move |transaction: &mut Transaction<'_>| {
-            Ok::<_, StoreError>(transaction.execute(insert, values![provider, subject, user])?)
+        let done = self.fixture.store.write::<_, StoreError>(move |transaction: &mut Transaction<'_>| {
+            transaction.execute(insert, values![provider, subject, user])
         });
         done.await.expect("it is new");
     }

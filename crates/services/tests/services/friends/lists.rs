@@ -57,7 +57,7 @@ async fn a_list_of_many_bytes_ends_early_and_continues() {
     for _ in 0..LIST_BYTES_MAX / 60_000 + 5 {
         let [friend] = world.users().await;
         let metadata = format!("UPDATE users SET metadata = '{{\"a\":\"{text}\"}}' WHERE id = ?1");
-        world.execute(metadata.leak(), friend).await;
+        world.execute(metadata, friend).await;
         world.add(ann, friend).await;
         all.insert(friend);
     }

@@ -83,8 +83,8 @@ impl World {
 
     async fn edge_count(&self, user: Uuid) -> i64 {
         let select = "SELECT edge_count FROM users WHERE id = ?1";
-        let read = self.fixture.store.read(move |transaction: &mut Transaction<'_>| {
-            Ok::<_, StoreError>(transaction.row(select, values![user], |row| row.get::<i64>(0))?)
+        let read = self.fixture.store.read::<_, StoreError>(move |transaction: &mut Transaction<'_>| {
+            transaction.row(select, values![user], |row| row.get::<i64>(0))
         });
         read.await.expect("it can be read").expect("the user exists")
     }
@@ -102,10 +102,11 @@ impl World {
         page.notifications.iter().map(|one| one.code).collect()
     }
 
-    async fn execute(&self, sql: &'static str, user: Uuid) {
-        let done = self.fixture.store.write(move |transaction: &mut Transaction<'_>| {
-            Ok::<_, StoreError>(transaction.execute(sql, values![user])?)
-        });
+    async fn execute(&self, sql: String, user: Uuid) {
+        let done = self
+            .fixture
+            .store
+            .write::<_, StoreError>(move |transaction: &mut Transaction<'_>| transaction.execute(&sql, values![user]));
         done.await.expect("the statement is right");
     }
 }

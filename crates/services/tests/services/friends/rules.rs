@@ -140,30 +140,29 @@ async fn bad_input_is_rejected() {
     }
 }
 
-/// Fills the edges of a user up to one below a limit.
-fn fill(state: i64, count: i64) -> &'static str {
-    let sql = format!(
-        "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < {count})
-         INSERT INTO friend_edges (user_id, other_id, state, updated_at)
-         SELECT ?1, {}, {state}, 1 FROM numbers",
-        "%ID%"
-    );
-    sql.leak()
+impl World {
+    /// Gives a user edges of a state, to users that do not exist.
+    async fn fill(&self, user: Uuid, state: i64, count: i64) {
+        let id = match self.fixture.name {
+            "postgres" => "lpad(to_hex(number), 32, '0')::uuid",
+            _ => "unhex(printf('%032x', number))",
+        };
+        let fill = format!(
+            "WITH RECURSIVE numbers (number) AS
+                (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < {count})
+             INSERT INTO friend_edges (user_id, other_id, state, updated_at) SELECT ?1, {id}, {state}, 1 FROM numbers"
+        );
+        self.execute(fill, user).await;
+        self.execute(format!("UPDATE users SET edge_count = {count} WHERE id = ?1"), user).await;
+    }
 }
 
 #[tokio::test]
 async fn friends_invites_and_blocks_are_limited_apart() {
     for world in World::all().await {
-        // An id of each number, in the form of the database.
-        let id = match world.fixture.name {
-            "postgres" => "lpad(to_hex(number), 32, '0')::uuid",
-            _ => "unhex(printf('%032x', number))",
-        };
         for (state, max) in [(1, FRIENDS_MAX), (2, INVITES_RECEIVED_MAX), (3, BLOCKED_MAX)] {
             let [ann, bob, cid] = world.users().await;
-            world.execute(fill(state, max - 1).replace("%ID%", id).leak(), ann).await;
-            let count = format!("UPDATE users SET edge_count = {} WHERE id = ?1", max - 1);
-            world.execute(count.leak(), ann).await;
+            world.fill(ann, state, max - 1).await;
             let act = async |other: Uuid| match state {
                 1 => world.friends.add(ann, ids(&[other]), "").await,
                 2 => world.friends.add(other, ids(&[ann]), "").await,
