@@ -219,6 +219,7 @@ impl Services {
             router: Arc::clone(&router),
             notifications: Arc::clone(&notifications),
             friends: Arc::clone(&friends),
+            moderation: Arc::clone(&moderation),
         });
         let group_notifications = Arc::clone(&notifications);
         let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);

@@ -10,7 +10,8 @@ use super::serve::{find, limit, time};
 use crate::calls::{Access, Call, Operations, RatePreset, Serve};
 use crate::error::{GrpcCode, ServiceError};
 use crate::moderation::{
-    ALREADY_RESOLVED, Decision, History, Mute, NewMute, Report, ReportFilter, Resolution, Statement,
+    self, ALREADY_RESOLVED, Decision, History, Mute, NOTE_BYTES_MAX, NewMute, Report, ReportFilter, Resolution,
+    Statement,
 };
 use crate::session::tokens::Role;
 use aether_messages::Operation;
@@ -74,6 +75,9 @@ impl Serve for ResolveReport {
         let given = request.decision.unwrap_or_default();
         let decision = Decision::from_name(&given.decision)
             .ok_or_else(|| ServiceError::invalid("`decision` must be `dismissed`, `warned`, `muted` or `banned`."))?;
+        if given.reason.len() > NOTE_BYTES_MAX {
+            return Err(ServiceError::invalid(format!("`reason` must have at most {NOTE_BYTES_MAX} bytes.")));
+        }
         let (report, _) = call.services.moderation.find_report(id).await?;
         if !report.is_open {
             return Err(ALREADY_RESOLVED);
@@ -98,6 +102,12 @@ impl Serve for ResolveReport {
             call.services.accounts.ban(vec![target]).await?;
         }
         let resolved = call.services.moderation.resolve(target, resolution).await?;
+        if let Some(mute) = &resolved.mute {
+            moderation::tell_muted(call.services, mute).await;
+        }
+        if decision == Decision::Warned {
+            moderation::tell_warned(call.services, target, &given.reason).await;
+        }
         Ok(ResolvedReports { resolved: count(resolved.reports as i64), decision: decision.name().to_owned() })
     }
 }
@@ -117,7 +127,9 @@ impl Serve for MutePlayer {
             reason: fields.reason,
             muted_by: actor(call),
         };
-        Ok(shown_mute(call.services.moderation.mute(new).await?))
+        let mute = call.services.moderation.mute(new).await?;
+        moderation::tell_muted(call.services, &mute).await;
+        Ok(shown_mute(mute))
     }
 }
 

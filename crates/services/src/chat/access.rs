@@ -9,7 +9,7 @@ use crate::group::{self, GroupRole};
 use aether_store::{Store, StoreError, Transaction, values};
 use uuid::Uuid;
 
-const NOT_OF_CHANNEL: ServiceError =
+pub(super) const NOT_OF_CHANNEL: ServiceError =
     ServiceError::new(GrpcCode::InvalidArgument, "Only the two users of a direct message channel may use it.");
 const USER_NOT_FOUND: ServiceError =
     ServiceError::new(GrpcCode::InvalidArgument, "The other user of the channel does not exist.");
@@ -32,7 +32,7 @@ pub(super) async fn check(store: &Store, channel: &Channel, user: Uuid) -> Resul
     Ok(())
 }
 
-fn check_group(transaction: &mut Transaction<'_>, group: Uuid, user: Uuid) -> Result<(), ServiceError> {
+pub(super) fn check_group(transaction: &mut Transaction<'_>, group: Uuid, user: Uuid) -> Result<(), ServiceError> {
     match group::member_role(transaction, group, user)? {
         Some(GroupRole::Superadmin | GroupRole::Admin | GroupRole::Member) => Ok(()),
         Some(GroupRole::JoinRequest | GroupRole::Banned) | None => Err(NOT_A_MEMBER),

@@ -14,6 +14,7 @@ mod history;
 pub mod limits;
 mod log;
 mod message;
+mod reported;
 pub(crate) mod serve;
 mod writer;
 
@@ -21,10 +22,12 @@ pub use channel::Channel;
 pub use history::{HistoryPage, HistoryQuery};
 pub use log::{delete_channel, store_group_message};
 pub use message::{ChatMessage, NewMessage, code};
+pub(crate) use reported::find_reported;
 
 use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError};
 use crate::friend::Friends;
+use crate::moderation::Moderation;
 use crate::notification::{self, NewNotification, Notifications};
 use crate::router::{Presence, PresenceMeta, Router, Shown};
 use aether_messages::realtime::envelope::Message;
@@ -52,6 +55,7 @@ pub struct Chat {
     router: Arc<Router>,
     notifications: Arc<Notifications>,
     friends: Arc<Friends>,
+    moderation: Arc<Moderation>,
     writer: Writer,
     unstored_ids: UnstoredIds,
 }
@@ -63,6 +67,7 @@ pub(crate) struct ChatParts {
     pub router: Arc<Router>,
     pub notifications: Arc<Notifications>,
     pub friends: Arc<Friends>,
+    pub moderation: Arc<Moderation>,
 }
 
 /// A joined channel.
@@ -91,8 +96,9 @@ impl Chat {
         let (router, friends) = (Arc::clone(&parts.router), Arc::clone(&parts.friends));
         let deliver = move |message: &ChatMessage| deliver_unblocked(&router, &friends, message);
         let writer = Writer::start(parts.store.clone(), Arc::clone(&parts.clock), deliver);
-        let ChatParts { store, clock, router, notifications, friends } = parts;
-        Arc::new(Chat { store, clock, router, notifications, friends, writer, unstored_ids: UnstoredIds::default() })
+        let ChatParts { store, clock, router, notifications, friends, moderation } = parts;
+        let unstored_ids = UnstoredIds::default();
+        Arc::new(Chat { store, clock, router, notifications, friends, moderation, writer, unstored_ids })
     }
 
     /// Adds a session to a channel that its user may join.
@@ -152,6 +158,7 @@ impl Chat {
     pub async fn send(&self, session: Uuid, channel: &Channel, content: String) -> Result<ChatMessage, ServiceError> {
         check_content(&content)?;
         let presence = self.presence(session, channel)?;
+        self.moderation.check_not_muted(presence.socket.user)?;
         let new = NewMessage {
             channel: channel.clone(),
             code: code::CHAT,
@@ -184,6 +191,7 @@ impl Chat {
     ) -> Result<ChatMessage, ServiceError> {
         check_content(&content)?;
         let presence = self.presence(session, channel)?;
+        self.moderation.check_not_muted(presence.socket.user)?;
         match self.unstored_change(&presence, channel, id, code::UPDATE, &content) {
             Some(message) => Ok(message),
             None => self.change(Author::User(presence.socket.user), channel, id, Some(content)).await,

@@ -7,6 +7,7 @@
 mod evidence;
 mod limits;
 mod mute;
+mod notice;
 pub mod operation;
 mod queue;
 mod report;
@@ -18,6 +19,7 @@ pub use limits::{
     STATEMENTS_MAX, TEXT_BYTES_MAX,
 };
 pub use mute::{Mute, MutePage, NewMute};
+pub(crate) use notice::{tell_muted, tell_warned};
 pub(crate) use queue::ALREADY_RESOLVED;
 pub use queue::{Decision, History, Report, ReportFilter, ReportPage, Resolution, Resolved};
 pub use report::{Filed, NewReport, ReportedMessage, Statement};

@@ -41,6 +41,9 @@ const ROWS: &[&str] = &[
         VALUES (1, ?1, ?1, 'playground.clear', 'refused', 1, ?2, ?2)",
     "INSERT INTO audit_entries (period, actor_id, user_id, action, outcome, count, first_at, last_at)
         VALUES (2, ?1, ?1, 'BanPlayer', 'allowed', 1, ?2, ?2)",
+    "INSERT INTO reports (id, reporter_id, target_id, state, statements, resolver, created_at, updated_at)
+        VALUES (?1, ?1, ?1, 'open', '[]', ?1, ?2, ?2)",
+    "INSERT INTO mutes (id, user_id, reason, muted_by, created_at, expires_at) VALUES (?1, ?1, '', ?1, ?2, ?2)",
     "INSERT INTO notifications (user_id, number, id, subject, content, code, sender_id, created_at)
         VALUES (?1, 1, ?1, 'hello', '{}', 1, NULL, ?2)",
     "INSERT INTO groups (id, creator, name, name_key, name_skeleton, name_folded, open, edge_count, max_count, created_at,
@@ -243,6 +246,11 @@ async fn an_export_contains_all_user_data_and_no_secret() {
                     "room_players" => column == "hash" || column == "previous_hash",
                     // The actor may be another account, and the period follows from the times.
                     "audit_entries" => column == "actor_id" || column == "period",
+                    // The decision is about another account, and the ids of others are theirs.
+                    "reports" => {
+                        ["reporter_id", "target_id", "decision", "note", "resolver"].contains(&column.as_str())
+                    }
+                    "mutes" => column == "muted_by",
                     // The creator is the user, and the key is the name in lower case.
                     "groups" => column == "creator" || column == "name_key",
                     _ => false,

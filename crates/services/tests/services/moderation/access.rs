@@ -103,3 +103,24 @@ async fn a_moderator_cannot_act_on_accounts_with_a_role() {
         assert!(services.call::<MutePlayer>(&admin, mute()).await.is_ok());
     }
 }
+
+#[tokio::test]
+async fn muted_and_warned_players_are_told() {
+    for Moderated { services, fixture, .. } in moderated().await {
+        let (reporter, target) = (fixture.user().await, fixture.user().await);
+        let context = Arc::new(CallContext::server());
+        let filed = services.moderation.report(reporter, report(target)).await.unwrap();
+        let decision = json!({ "decision": "warned", "reason": "insults" });
+        let request = json!({ "report": filed.id.to_string(), "decision": decision });
+        services.call_json("ResolveReport", &context, request).await.unwrap();
+        let mute = json!({ "player": target.to_string(), "mute": { "seconds": 60, "reason": "more insults" } });
+        services.call_json("MutePlayer", &context, mute).await.unwrap();
+        let told = services.notifications.list(target, Some(10), "").await.unwrap().notifications;
+        let told: Vec<_> = told.iter().map(|notice| (notice.code, notice.subject.as_str())).collect();
+        let expected = [
+            (aether_services::notification::code::WARNED, "You are warned"),
+            (aether_services::notification::code::MUTED, "You are muted until 2023-11-14T22:14:20Z"),
+        ];
+        assert_eq!(told, expected, "{}", fixture.name);
+    }
+}

@@ -1,6 +1,7 @@
 //! Reports, decisions and mutes.
 
 mod access;
+mod chat;
 mod mutes;
 mod reports;
 

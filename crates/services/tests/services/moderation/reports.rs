@@ -110,7 +110,7 @@ async fn concurrent_reports_are_one_report_and_within_the_limit_of_a_day() {
 async fn bad_reports_are_rejected_and_store_nothing() {
     for Moderated { services, fixture, .. } in moderated().await {
         let (reporter, target) = (fixture.user().await, fixture.user().await);
-        let channel = || "channel".to_owned();
+        let channel = || "2...lobby".to_owned();
         let wrong = [
             NewReport { target: reporter, ..report(target) },
             NewReport { category: String::new(), ..report(target) },
