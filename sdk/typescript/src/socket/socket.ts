@@ -1,9 +1,12 @@
-// The services socket: status, parties, matchmaking, matches and functions. It reconnects by itself.
+// The services socket: status, parties, matchmaking, matches, chat and functions. It reconnects by itself.
 
 import { socketErrorOf } from "../error.ts";
 import { Emitter, type OfKind, type Stream } from "../realtime/events.ts";
+import type { ChatHistory } from "../services/chat.ts";
+import { notificationOf } from "../services/notification.ts";
 import type { CallOptions } from "../services/requests.ts";
-import { defined, toDateIfAny } from "../services/values.ts";
+import { defined } from "../services/values.ts";
+import { Chat } from "./chat.ts";
 import { Connection, type ConnectionParts, type SocketPhase } from "./connection.ts";
 import type { NotRestored, SocketContext, SocketEvent, StreamName } from "./events.ts";
 import { Matches } from "./match.ts";
@@ -19,6 +22,7 @@ export class Socket implements AsyncIterable<SocketEvent> {
   readonly parties: Parties;
   readonly matchmaker: Matchmaker;
   readonly matches: Matches;
+  readonly chat: Chat;
   private readonly connection: Connection;
   private readonly emitter = new Emitter<SocketEvent>("The socket is closed.");
   private hasConnected = false;
@@ -26,7 +30,7 @@ export class Socket implements AsyncIterable<SocketEvent> {
   private lastError: Error | undefined;
 
   /** Use `client.openSocket`. */
-  constructor(parts: ConnectionParts, status: string | undefined) {
+  constructor(parts: ConnectionParts, history: ChatHistory, status: string | undefined) {
     this.connection = new Connection(parts, {
       restore: () => this.restore(),
       connected: () => this.handleConnected(),
@@ -40,6 +44,7 @@ export class Socket implements AsyncIterable<SocketEvent> {
     this.matchmaker = new Matchmaker(context);
     this.parties = new Parties(context, this.matchmaker, parts.time);
     this.matches = new Matches(context);
+    this.chat = new Chat(context, history);
     this.connection.start();
   }
 
@@ -87,7 +92,7 @@ export class Socket implements AsyncIterable<SocketEvent> {
     this.connection.reconnect();
   }
 
-  /** Closes the socket for good. The player leaves parties and matches. */
+  /** Closes the socket for good. The player leaves parties, matches and channels. */
   close(): void {
     this.connection.close("closed", "You closed the socket.");
   }
@@ -99,7 +104,7 @@ export class Socket implements AsyncIterable<SocketEvent> {
     } catch (thrown) {
       failures.push({ what: "status", id: "", error: restoreErrorOf(thrown) });
     }
-    failures.push(...(await this.parties.restore()), ...(await this.matches.restore()));
+    failures.push(...(await this.parties.restore()), ...(await this.matches.restore()), ...(await this.chat.restore()));
     this.notRestored = failures;
   }
 
@@ -133,6 +138,8 @@ export class Socket implements AsyncIterable<SocketEvent> {
     if (message.match_data !== undefined) return this.matches.handleData(message.match_data);
     if (message.match_presence_event !== undefined) return this.matches.handleMembers(message.match_presence_event);
     if (message.matchmaker_matched !== undefined) return this.matchmaker.handle(message.matchmaker_matched);
+    if (message.channel_message !== undefined) return this.chat.handleMessage(message.channel_message);
+    if (message.channel_presence_event !== undefined) return this.chat.handleMembers(message.channel_presence_event);
     if (message.notifications !== undefined) return this.handleNotifications(message.notifications);
     if (message.stream_data !== undefined || message.stream_presence_event !== undefined) return this.handleStream(message);
     if (message.error !== undefined) return this.emitter.emit({ kind: "error", error: socketErrorOf(message.error) });
@@ -140,16 +147,7 @@ export class Socket implements AsyncIterable<SocketEvent> {
   }
 
   private handleNotifications({ notifications = [] }: NonNullable<ServerMessage["notifications"]>): void {
-    const list = notifications.map((each) => ({
-      id: each.id ?? "",
-      subject: each.subject ?? "",
-      content: each.content ?? "",
-      code: each.code ?? 0,
-      senderId: each.sender_id ?? "",
-      createdAt: toDateIfAny(each.create_time),
-      isPersistent: each.persistent ?? false,
-    }));
-    this.emitter.emit({ kind: "notifications", notifications: list });
+    this.emitter.emit({ kind: "notifications", notifications: notifications.map(notificationOf) });
   }
 
   private handleStream({ stream_data, stream_presence_event }: ServerMessage): void {

@@ -1,0 +1,141 @@
+// Requests and answers of friends, groups, notifications, tournaments and the history of chat.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Client, memoryStore } from "../../dist/index.js";
+import { Answers, token } from "../support/answers.mjs";
+
+const TIMES = { create_time: "2026-01-01T00:00:00Z", update_time: "2026-01-02T00:00:00Z" };
+const USER = { id: "u2", username: "bob", display_name: "Bob", online: true, ...TIMES };
+
+/** Creates a client that is signed in, and whose next calls get these answers. */
+async function made(...answers) {
+  const year = 365 * 86_400;
+  const all = new Answers([200, { token: token({}, 100 * year), refresh_token: token({}, 100 * year) }], ...answers.map((answer) => [200, answer]));
+  const client = new Client({ url: "http://server:7350", store: memoryStore(), fetch: all.fetch });
+  await client.session.visit();
+  all.asked.length = 0;
+  return { client, all };
+}
+
+test("friends are added, removed, blocked and imported", async () => {
+  const { client, all } = await made({});
+  await client.friends.add({ ids: ["u2"], usernames: ["cat & dog"] }, { metadata: { from: "lobby" } });
+  await client.friends.delete({ ids: ["u2", "u3"] });
+  await client.friends.block({ usernames: ["bob"] });
+  await client.friends.import({ platform: "steam", token: "t" }, { isReset: true });
+  await client.friends.import({ platform: "facebook", token: "t" });
+  assert.deepEqual(all.paths, [
+    "POST /v2/friend?ids=u2&usernames=cat+%26+dog&metadata=%7B%22from%22%3A%22lobby%22%7D",
+    "DELETE /v2/friend?ids=u2&ids=u3",
+    "POST /v2/friend/block?usernames=bob",
+    "POST /v2/friend/steam?reset=true",
+    "POST /v2/friend/facebook",
+  ]);
+  assert.deepEqual(all.asked.slice(3).map(({ body }) => body), [{ token: "t" }, { token: "t" }]);
+});
+
+test("friends are listed by state, and their friends too", async () => {
+  const list = { friends: [{ user: USER, state: 2, update_time: TIMES.update_time, metadata: '{"a":1}' }, { user: USER }], cursor: "next" };
+  const { client, all } = await made(list, { friends_of_friends: [{ referrer: "u2", user: USER }], cursor: "" });
+  const { friends, cursor } = await client.friends.list({ state: "invite_received", limit: 5, cursor: "c" });
+  assert.deepEqual(friends.map(({ user, state, metadata }) => [user.displayName, user.isOnline, state, metadata]), [
+    ["Bob", true, "invite_received", { a: 1 }],
+    ["Bob", true, "friend", {}],
+  ]);
+  const page = await client.friends.friendsOfFriends();
+  assert.deepEqual([cursor, page.cursor, page.friendsOfFriends[0].referrerId, page.friendsOfFriends[0].user.id], ["next", undefined, "u2", "u2"]);
+  assert.deepEqual(all.paths, ["GET /v2/friend?limit=5&state=2&cursor=c", "GET /v2/friend/friends?limit=20"]);
+});
+
+test("groups are created, changed and managed", async () => {
+  const group = { id: "g/1", creator_id: "u1", name: "Dragons", open: true, edge_count: 3, max_count: 50, tags: ["eu"], metadata: '{"level":2}', ...TIMES };
+  const { client, all } = await made(group, {});
+  const created = await client.groups.create({ name: "Dragons", isOpen: true, membersMax: 50, language: "en", tags: ["eu"] });
+  assert.deepEqual([created.id, created.isOpen, created.members, created.membersMax, created.tags, created.metadata, created.description], ["g/1", true, 3, 50, ["eu"], { level: 2 }, ""]);
+  await client.groups.update("g/1", { description: "d", isOpen: false });
+  for (const act of ["join", "leave", "delete"]) await client.groups[act]("g/1");
+  for (const act of ["add", "kick", "ban", "promote", "demote"]) await client.groups[act]("g/1", ["u2", "u3"]);
+  assert.deepEqual(all.asked.slice(0, 2).map(({ body }) => body), [
+    { name: "Dragons", lang_tag: "en", open: true, tags: ["eu"], max_count: 50 },
+    { description: "d", open: false },
+  ]);
+  const users = "user_ids=u2&user_ids=u3";
+  assert.deepEqual(all.paths, [
+    "POST /v2/group",
+    "PUT /v2/group/g%2F1",
+    "POST /v2/group/g%2F1/join",
+    "POST /v2/group/g%2F1/leave",
+    "DELETE /v2/group/g%2F1",
+    ...["add", "kick", "ban", "promote", "demote"].map((act) => `POST /v2/group/g%2F1/${act}?${users}`),
+  ]);
+});
+
+test("groups, their members, and the groups of a user are listed", async () => {
+  const group = { id: "g1", name: "Dragons", ...TIMES };
+  const { client, all } = await made(
+    { groups: [group], cursor: "c" },
+    { group_users: [{ user: USER, state: 1 }, { user: USER }] },
+    { user_groups: [{ group, state: 3 }], cursor: "" },
+    { user_groups: [] },
+  );
+  const { groups, cursor } = await client.groups.list({ language: "en", isOpen: true, membersMax: 10, tags: ["eu", "pvp"] });
+  const { members } = await client.groups.members("g1", { role: "admin" });
+  const { memberships } = await client.groups.ofUser();
+  await client.groups.ofUser({ userId: "u2", role: "superadmin", limit: 1 });
+  assert.deepEqual([groups[0].name, groups[0].tags, cursor], ["Dragons", [], "c"]);
+  assert.deepEqual([members.map(({ role }) => role), memberships.map(({ role }) => role)], [["admin", "superadmin"], ["join_request"]]);
+  assert.deepEqual(all.paths, [
+    "GET /v2/group?lang_tag=en&members=10&open=true&tags=eu&tags=pvp&limit=20",
+    "GET /v2/group/g1/user?limit=100&state=1",
+    "GET /v2/user/u1/group?limit=100",
+    "GET /v2/user/u2/group?limit=1&state=0",
+  ]);
+});
+
+test("notifications are listed from a cursor and deleted", async () => {
+  const notification = { id: "n1", subject: "Hi", content: "{}", code: -2, sender_id: "u2", create_time: TIMES.create_time, persistent: true };
+  const { client, all } = await made({ notifications: [notification], cacheable_cursor: "later" }, {});
+  const { notifications, cursor } = await client.notifications.list({ cursor: "c" });
+  await client.notifications.delete(["n1", "n2"]);
+  const [{ id, code, senderId, isPersistent }] = notifications;
+  assert.deepEqual([id, code, senderId, isPersistent, cursor], ["n1", -2, "u2", true, "later"]);
+  assert.deepEqual(all.paths, ["GET /v2/notification?limit=100&cacheable_cursor=c", "DELETE /v2/notification?ids=n1&ids=n2"]);
+});
+
+test("tournaments are listed and joined", async () => {
+  const wire = { id: "t1", title: "Cup", category: 3, sort_order: 1, operator: 1, size: 2, max_size: 100, max_num_score: 3, can_enter: true, join_required: true, duration: 3600, start_active: 1_767_225_600, end_active: 1_767_229_200, start_time: TIMES.create_time, metadata: '{"prize":"hat"}' };
+  const { client, all } = await made({ tournaments: [wire, { id: "t2" }], cursor: "c" }, {});
+  const { tournaments: [cup, bare], cursor } = await client.tournaments.list({ categoryFirst: 0, categoryLast: 9, startsFrom: new Date(1_000), endsUntil: new Date(2_999) });
+  await client.tournaments.join("t1");
+  assert.deepEqual([cup.title, cup.sortOrder, cup.operator, cup.players, cup.playersMax, cup.writesMax], ["Cup", "descending", "best", 2, 100, 3]);
+  assert.deepEqual([cup.canEnter, cup.isJoinRequired, cup.isAuthoritative, cup.durationSeconds, cup.metadata], [true, true, false, 3600, { prize: "hat" }]);
+  assert.deepEqual([cup.roundStartsAt.toISOString(), cup.roundEndsAt.getTime() - cup.roundStartsAt.getTime(), cup.nextResetAt, cup.endsAt], ["2026-01-01T00:00:00.000Z", 3_600_000, undefined, undefined]);
+  assert.deepEqual([bare.sortOrder, bare.canEnter, bare.metadata, cursor], ["ascending", false, {}, "c"]);
+  assert.deepEqual(all.paths, ["GET /v2/tournament?category_start=0&category_end=9&start_time=1&end_time=2&limit=100", "POST /v2/tournament/t1/join"]);
+});
+
+test("records of a tournament are written, listed and deleted", async () => {
+  const record = { leaderboard_id: "t1", owner_id: "u1", score: "9007199254740993", rank: "1", ...TIMES };
+  const { client, all } = await made(record, { records: [record], rank_count: "7" }, { records: [record] }, {});
+  const { score, rank } = await client.tournaments.write("t1", { score: 9007199254740993n, metadata: { a: 1 }, operator: "set" });
+  assert.deepEqual([score, rank, all.asked[0].body], [9007199254740993n, 1, { score: "9007199254740993", subscore: "0", metadata: '{"a":1}', operator: 2 }]);
+  const { records, rankCount } = await client.tournaments.records("t1", { ownerIds: ["u1"], limit: 5, expiresAt: new Date(5_000) });
+  await client.tournaments.around("t1", { limit: 3 });
+  await client.tournaments.delete("t1");
+  assert.deepEqual([records.length, rankCount], [1, 7]);
+  assert.deepEqual(all.paths, [
+    "PUT /v2/tournament/t1",
+    "GET /v2/tournament/t1?limit=5&owner_ids=u1&expiry=5",
+    "GET /v2/tournament/t1/owner/u1?limit=3",
+    "DELETE /v2/tournament/t1",
+  ]);
+});
+
+test("the history of a channel is read in both directions", async () => {
+  const { client, all } = await made({ messages: [{ message_id: "m1", channel_id: "2...a b", content: '{"text":"hi"}', sequence: "9", ...TIMES }], next_cursor: "n", prev_cursor: "p", cacheable_cursor: "c" }, {});
+  const page = await client.chat.list("2...a b", { isForward: true, cursor: "x", limit: 10 });
+  assert.deepEqual([page.nextCursor, page.previousCursor, page.cacheableCursor, page.messages[0].sequence, page.messages[0].content], ["n", "p", "c", 9, { text: "hi" }]);
+  const empty = await client.chat.list("2...a b");
+  assert.deepEqual([empty.messages, empty.nextCursor], [[], undefined]);
+  assert.deepEqual(all.paths, ["GET /v2/channel/2...a%20b?limit=10&forward=true&cursor=x", "GET /v2/channel/2...a%20b?limit=50&forward=false"]);
+});
