@@ -48,7 +48,7 @@ export interface MessagePage<Content = JsonObject> {
   readonly nextCursor: string | undefined;
   /** Cursor of the page before this one; absent on the first. */
   readonly previousCursor: string | undefined;
-  /** Cursor after the newest message of this page. Keep it to read only newer messages later. */
+  /** Cursor after the newest message of this page. Keep it to read newer messages later, with `isForward`. */
   readonly cacheableCursor: string | undefined;
 }
 

@@ -26,10 +26,11 @@ export interface Tournament<Metadata = JsonObject> {
   readonly category: number;
   readonly sortOrder: "ascending" | "descending";
   readonly operator: Operator;
-  /** Number of players who have joined, or written a record. */
+  /** Number of players who have joined the round, or written a record in it. */
   readonly players: number;
+  /** 0 for no limit. */
   readonly playersMax: number;
-  /** Maximum number of writes of a player in a round. */
+  /** Maximum number of writes of a player in a round; 0 for no limit. */
   readonly writesMax: number;
   /** True while the tournament takes new players and records. */
   readonly canEnter: boolean;
