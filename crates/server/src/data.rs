@@ -10,6 +10,7 @@ use aether_metrics::Registry;
 use aether_rooms::RoomHost;
 use aether_services::clock::SystemClock;
 use aether_services::leaderboard::Definition;
+use aether_services::tournament::Terms;
 use aether_services::{
     GrpcCode, Services, ServicesExtensions, ServicesParts, ServicesSettings, account, http_client, session, webhook,
 };
@@ -132,6 +133,16 @@ pub(crate) async fn open_leaderboards(config: &Config, services: &Services) -> R
     Ok(())
 }
 
+/// Creates the tournaments that the configuration opens to clients: active all day, and reset at midnight.
+pub(crate) async fn open_tournaments(config: &Config, services: &Services) -> Result<(), StartError> {
+    for id in &config.api.open_tournaments {
+        let definition = Definition { reset_schedule: "0 0 * * *".to_owned(), ..Definition::new(id).open_to_clients() };
+        let created = services.tournaments.create(definition.tournament(Terms::lasting(DAY_MS / 1_000))).await;
+        created.map_err(|error| StartError::Config(format!("api.open_tournaments: {error}")))?;
+    }
+    Ok(())
+}
+
 /// Ends leases and visits of the previous run of this node.
 pub(crate) async fn recover_rooms(services: &Services, node: &str) {
     if let Err(error) = services.rooms.recover(node).await {
@@ -203,8 +214,8 @@ pub(crate) async fn run_maintenance(services: Arc<Services>, config: Config, hea
         if let Err(error) = services.rooms.flush_visits().await {
             warn!(%error, "visit history not written: database unavailable");
         }
-        if let Err(error) = services.leaderboards.tick(now / 1_000).await {
-            warn!(%error, "leaderboard resets not run: database unavailable");
+        if let Err(error) = services.report_periods(now / 1_000).await {
+            warn!(%error, "ends of leaderboard periods not reported: database unavailable");
         }
         if seconds.is_multiple_of(PRUNE_INTERVAL_SECONDS) {
             let expired_before = now - i64::from(config.database.session_history_days) * DAY_MS;

@@ -10,6 +10,7 @@ use aether_metrics::Registry;
 use aether_net::relay::RelaySettings;
 use aether_rooms::{RoomDefinition, RoomType};
 use aether_services::event::Event;
+use aether_services::leaderboard::{Reset, TournamentEnd, TournamentReset};
 use aether_services::matchmaker::{Candidate, MatchedAnswer, MatchedHook};
 use aether_services::{CallContext, Operation, ServiceError, Services, ServicesExtensions};
 use aether_wire::{Encodings, MessageEncoding};
@@ -197,6 +198,56 @@ impl Server {
         self
     }
 
+    /// Adds a hook that runs when a period of a leaderboard has ended. See [`PeriodHooks`](aether_services::leaderboard::PeriodHooks).
+    #[must_use]
+    pub fn leaderboard_reset<F>(mut self, hook: impl Fn(Arc<Services>, Reset) -> F + Send + Sync + 'static) -> Server
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.extensions.period_hooks.on_leaderboard_reset(hook);
+        self
+    }
+
+    /// Adds a hook that runs when the active time of a tournament has ended: to give prizes, for example. After a crash it
+    /// may run again for the same end, so give each prize under a key of tournament and expiry.
+    ///
+    /// ```
+    /// use aether_services::leaderboard::RecordQuery;
+    ///
+    /// let server = aether_server::Server::new("dash", "1.0.0").tournament_end(|services, end| async move {
+    ///     let query = RecordQuery { limit: Some(3), expiry: end.expiry, ..RecordQuery::default() };
+    ///     if let Ok(best) = services.tournaments.records(&end.tournament.definition.id, &[], &query).await {
+    ///         for record in best.records {
+    ///             println!("{} wins prize {}", record.username, record.rank);
+    ///         }
+    ///     }
+    /// });
+    /// ```
+    #[must_use]
+    pub fn tournament_end<F>(
+        mut self,
+        hook: impl Fn(Arc<Services>, TournamentEnd) -> F + Send + Sync + 'static,
+    ) -> Server
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.extensions.period_hooks.on_tournament_end(hook);
+        self
+    }
+
+    /// Adds a hook that runs when a tournament was reset, and its next period has begun.
+    #[must_use]
+    pub fn tournament_reset<F>(
+        mut self,
+        hook: impl Fn(Arc<Services>, TournamentReset) -> F + Send + Sync + 'static,
+    ) -> Server
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.extensions.period_hooks.on_tournament_reset(hook);
+        self
+    }
+
     /// Adds code that runs at the start, after the services are open and before clients can connect: to create
     /// leaderboards, for example. An error stops the start.
     #[must_use]
@@ -241,12 +292,13 @@ impl Server {
         Server { pages: pages.into(), ..self }
     }
 
-    /// Runs the code added by [`Server::on_start`], then creates the leaderboards of the configuration.
+    /// Runs the code added by [`Server::on_start`], then creates the leaderboards and tournaments of the configuration.
     pub(crate) async fn set_up(&mut self, config: &Config, services: &Arc<Services>) -> Result<(), StartError> {
         for set_up in std::mem::take(&mut self.set_up) {
             set_up(Arc::clone(services)).await.map_err(|error| StartError::Game(error.to_string()))?;
         }
-        data::open_leaderboards(config, services).await
+        data::open_leaderboards(config, services).await?;
+        data::open_tournaments(config, services).await
     }
 
     fn add(mut self, name: String, definition: RoomDefinition) -> Server {

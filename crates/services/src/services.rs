@@ -5,15 +5,18 @@ use crate::account::{self, Accounts};
 use crate::admin::RoomOperator;
 use crate::audit::Audit;
 use crate::calls::{CallTable, Functions, MatchTypes};
+use crate::chat::Chat;
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
+use crate::group::Groups;
 use crate::hooks::Hooks;
 use crate::http_client::{self, HttpClient};
-use crate::leaderboard::Leaderboards;
+use crate::leaderboard::{Leaderboards, PeriodHooks};
 use crate::matches::{Matches, NOT_HOSTED};
 use crate::matchmaker::{self, MatchedHook, MatchmakerService, ServiceParts};
 use crate::multi_update::MultiUpdates;
+use crate::notification::Notifications;
 use crate::party::PartyService;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
@@ -22,6 +25,7 @@ use crate::router::Router;
 use crate::session::tokens::Tokens;
 use crate::session::{self, MatchTokens, Sessions};
 use crate::storage::{Quota, Storage};
+use crate::tournament::Tournaments;
 use crate::wallet::Wallets;
 use crate::webhook::{self, Webhooks};
 use aether_metrics::Registry;
@@ -80,6 +84,8 @@ pub struct ServicesExtensions {
     pub reserved_collections: BTreeSet<String>,
     /// Hook `matchmaker_matched`, which decides on match candidates.
     pub matchmaker_matched: Option<MatchedHook>,
+    /// Hooks that run at resets of leaderboards, and at ends and resets of tournaments.
+    pub period_hooks: PeriodHooks,
 }
 
 /// All services of a server. Server code calls them as well.
@@ -108,6 +114,10 @@ pub struct Services {
     pub purchases: Purchases,
     /// Leaderboards.
     pub leaderboards: Arc<Leaderboards>,
+    /// Groups of players.
+    pub groups: Arc<Groups>,
+    /// Tournaments.
+    pub tournaments: Arc<Tournaments>,
     /// Profiles (characters) of players.
     pub profiles: Profiles,
     /// Stored state of durable rooms, and the history of room visits.
@@ -118,6 +128,10 @@ pub struct Services {
     pub matchmaker: Arc<MatchmakerService>,
     /// Signs and verifies tokens with which matched players join a relayed match.
     pub match_tokens: MatchTokens,
+    /// Chat rooms, chats of groups and chats of two users.
+    pub chat: Arc<Chat>,
+    /// Live and stored notifications of users.
+    pub notifications: Arc<Notifications>,
     /// Parties of players.
     pub parties: Arc<PartyService>,
     /// Reported events.
@@ -126,6 +140,8 @@ pub struct Services {
     pub webhooks: Option<Webhooks>,
     /// Client for outgoing HTTP requests.
     pub http_client: HttpClient,
+    /// Hooks at the ends of periods.
+    period_hooks: PeriodHooks,
     /// Host of the rooms. Weak, because the host itself owns the services.
     matches: OnceLock<Weak<dyn RoomOperator>>,
     is_online: OnceLock<IsOnline>,
@@ -158,6 +174,8 @@ impl Services {
             accounts.with_roles(Arc::clone(sessions.roles())).with_providers(settings.providers, &http_client);
         let purchases = Purchases::open(store.clone(), Arc::clone(&clock), &http_client, settings.purchases)?;
         let boards = Arc::clone(&leaderboards);
+        let tournaments = Arc::new(Tournaments::new(store.clone(), Arc::clone(&clock), Arc::clone(&leaderboards)));
+        let entrants = Arc::clone(&tournaments);
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         let reserved = &settings.reserved_collections | &extensions.reserved_collections;
         let storage = Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage);
@@ -170,9 +188,20 @@ impl Services {
             registry,
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
+        let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
+        let notifications = Arc::new(notifications);
+        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
+        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router));
+        let notifications = Arc::new(notifications);
+        let group_notifications = Arc::clone(&notifications);
+        let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
         Ok(Services {
             accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
+            groups: Arc::new(groups),
+            accounts: accounts
+                .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
+                .with_eraser(Box::new(move |transaction, user| entrants.forget_within(transaction, user))),
             storage: storage.with_reserved(reserved),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
             wallets,
@@ -182,6 +211,8 @@ impl Services {
             router,
             matchmaker,
             match_tokens,
+            chat,
+            notifications,
             parties,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
@@ -189,6 +220,8 @@ impl Services {
             calls: CallTable::new(extensions.functions, extensions.match_types, registry)?,
             sessions: Arc::new(sessions),
             leaderboards,
+            tournaments,
+            period_hooks: extensions.period_hooks,
             webhooks,
             http_client,
             is_online: OnceLock::new(),
@@ -196,6 +229,12 @@ impl Services {
             clock,
             matches: OnceLock::new(),
         })
+    }
+
+    /// Reports resets of leaderboards, and ends and resets of tournaments, that are due at `now`, in seconds since 1970. Call
+    /// it every second.
+    pub async fn report_periods(self: &Arc<Self>, now: i64) -> Result<(), ServiceError> {
+        self.leaderboards.tick_with(now, |report| self.period_hooks.start(self, report)).await
     }
 
     /// Sets the host of the matches. Later calls have no effect.

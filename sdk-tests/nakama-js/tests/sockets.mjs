@@ -43,6 +43,9 @@ export class Received {
 
 /** Events of a socket by the name of its handler. */
 const EVENTS = {
+  channelMessages: "onchannelmessage",
+  channelPresences: "onchannelpresence",
+  notifications: "onnotification",
   parties: "onparty",
   partyPresences: "onpartypresence",
   partyLeaders: "onpartyleader",

@@ -5,16 +5,20 @@
 
 mod access;
 mod account;
+mod chat;
 mod event;
+mod group;
 mod layer;
 mod leaderboard;
 mod matches;
+mod notification;
 mod party;
 mod profile;
 mod purchase;
 mod rpc;
 mod session;
 mod storage;
+mod tournament;
 mod unbuilt;
 
 pub use crate::routing::{RateSettings, RequestRates, default_rate};
@@ -157,15 +161,19 @@ pub(crate) fn routes() -> Routes<ClientApi> {
     };
     Routes::default()
         .with(account::routes)
+        .with(chat::routes)
         .with(event::routes)
+        .with(group::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
+        .with(notification::routes)
         .with(party::routes)
         .with(profile::routes)
         .with(purchase::routes)
         .with(rpc::routes)
         .with(session::routes)
         .with(storage::routes)
+        .with(tournament::routes)
         .custom(health, get(async || answer(&aether_messages::Empty::default())))
 }
 

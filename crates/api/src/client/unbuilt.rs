@@ -9,7 +9,6 @@ use http::Method;
 
 /// Method, path, operation and feature of each call. docs/reference/compatibility.md lists the same.
 const UNBUILT: &[(Method, &str, &str, &str)] = &[
-    (Method::GET, "/v2/channel/{channel_id}", "ListChannelMessages", "chat"),
     (Method::DELETE, "/v2/friend", "DeleteFriends", "friends"),
     (Method::GET, "/v2/friend", "ListFriends", "friends"),
     (Method::POST, "/v2/friend", "AddFriends", "friends"),
@@ -17,28 +16,6 @@ const UNBUILT: &[(Method, &str, &str, &str)] = &[
     (Method::POST, "/v2/friend/facebook", "ImportFacebookFriends", "friends"),
     (Method::GET, "/v2/friend/friends", "ListFriendsOfFriends", "friends"),
     (Method::POST, "/v2/friend/steam", "ImportSteamFriends", "friends"),
-    (Method::GET, "/v2/group", "ListGroups", "groups"),
-    (Method::POST, "/v2/group", "CreateGroup", "groups"),
-    (Method::DELETE, "/v2/group/{group_id}", "DeleteGroup", "groups"),
-    (Method::PUT, "/v2/group/{group_id}", "UpdateGroup", "groups"),
-    (Method::POST, "/v2/group/{group_id}/add", "AddGroupUsers", "groups"),
-    (Method::POST, "/v2/group/{group_id}/ban", "BanGroupUsers", "groups"),
-    (Method::POST, "/v2/group/{group_id}/demote", "DemoteGroupUsers", "groups"),
-    (Method::POST, "/v2/group/{group_id}/join", "JoinGroup", "groups"),
-    (Method::POST, "/v2/group/{group_id}/kick", "KickGroupUsers", "groups"),
-    (Method::POST, "/v2/group/{group_id}/leave", "LeaveGroup", "groups"),
-    (Method::POST, "/v2/group/{group_id}/promote", "PromoteGroupUsers", "groups"),
-    (Method::GET, "/v2/group/{group_id}/user", "ListGroupUsers", "groups"),
-    (Method::DELETE, "/v2/notification", "DeleteNotifications", "notifications"),
-    (Method::GET, "/v2/notification", "ListNotifications", "notifications"),
-    (Method::GET, "/v2/tournament", "ListTournaments", "tournaments"),
-    (Method::DELETE, "/v2/tournament/{tournament_id}", "DeleteTournamentRecord", "tournaments"),
-    (Method::GET, "/v2/tournament/{tournament_id}", "ListTournamentRecords", "tournaments"),
-    (Method::POST, "/v2/tournament/{tournament_id}", "WriteTournamentRecord", "tournaments"),
-    (Method::PUT, "/v2/tournament/{tournament_id}", "WriteTournamentRecord", "tournaments"),
-    (Method::POST, "/v2/tournament/{tournament_id}/join", "JoinTournament", "tournaments"),
-    (Method::GET, "/v2/tournament/{tournament_id}/owner/{owner_id}", "ListTournamentRecordsAroundOwner", "tournaments"),
-    (Method::GET, "/v2/user/{user_id}/group", "ListUserGroups", "groups"),
 ];
 
 /// Adds routes for all calls that are not built.

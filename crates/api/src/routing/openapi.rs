@@ -142,6 +142,10 @@ impl Writer {
             Source::Address => (Vec::new(), fields),
             Source::Body => (fields, Vec::new()),
             Source::Field => fields.into_iter().partition(Field::is_message),
+            Source::BodyAndPath => {
+                let is_in_path = |field: &Field| path.contains(&format!("{{{}}}", field.name));
+                fields.into_iter().partition(|field| !is_in_path(field))
+            }
         };
         let body = match (source, in_body.as_slice()) {
             (Source::Address, _) => None,

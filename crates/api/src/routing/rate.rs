@@ -24,7 +24,7 @@ pub struct RateSettings {
     /// Limit of all operations together, per network, before sign-in.
     pub stranger: Option<RateLimit>,
     /// Limits per preset, in the order of [`RatePreset::ALL`].
-    pub presets: [Option<RateLimit>; 4],
+    pub presets: [Option<RateLimit>; RatePreset::ALL.len()],
     /// Limits of single operations, by name, instead of those of their presets.
     pub operations: HashMap<String, Option<RateLimit>>,
 }
@@ -60,6 +60,8 @@ pub fn default_rate(preset: RatePreset) -> RateLimit {
     match preset {
         RatePreset::Read => RateLimit { per_second: 100, burst: 100 },
         RatePreset::Write => RateLimit::STANDARD,
+        // As fast as people write. Every message is sent to all members of a channel.
+        RatePreset::Message => RateLimit { per_second: 5, burst: 20 },
         // Players behind one router share a network.
         RatePreset::Login => RateLimit { per_second: 20, burst: 100 },
         RatePreset::Expensive => RateLimit::STRICT,
@@ -177,7 +179,7 @@ mod tests {
 
     #[test]
     fn an_operation_with_its_own_limit_does_not_count_against_its_preset() {
-        let mut settings = RateSettings { presets: [SLOW; 4], ..RateSettings::default() };
+        let mut settings = RateSettings { presets: [SLOW; RatePreset::ALL.len()], ..RateSettings::default() };
         settings.operations.insert("Event".to_owned(), Some(RateLimit { per_second: 10, burst: 3 }));
         settings.operations.insert("GetUsers".to_owned(), None);
         let (rates, _) = rates(settings);

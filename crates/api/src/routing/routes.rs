@@ -87,6 +87,8 @@ pub(crate) enum Source {
     Body,
     /// Path and query; the body is one field.
     Field,
+    /// The body, except for the fields in the path.
+    BodyAndPath,
 }
 
 /// A route without an operation and without hooks.
@@ -203,6 +205,20 @@ impl<I: Calls> Routes<I> {
         self.messages::<O>(method, path, Source::Field, move |received| {
             let mut request = received.query_values()?.read()?;
             set_field(&mut request, read_json(&received.body)?);
+            Ok(request)
+        })
+    }
+
+    /// Adds an operation whose request is the body, except for fields in the path, which `set_path` copies.
+    pub fn body_and_path<O: Serve>(
+        self,
+        method: Method,
+        path: &'static str,
+        set_path: fn(&mut O::Request, O::Request),
+    ) -> Routes<I> {
+        self.messages::<O>(method, path, Source::BodyAndPath, move |received| {
+            let mut request = read_json(&received.body)?;
+            set_path(&mut request, received.query_values()?.read()?);
             Ok(request)
         })
     }

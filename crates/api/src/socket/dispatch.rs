@@ -2,7 +2,6 @@
 
 mod rpc;
 mod status;
-mod unbuilt;
 
 use super::SocketServer;
 use super::error::SocketError;
@@ -10,7 +9,7 @@ use super::requests::AnswerFuture;
 use crate::routing::Calls as _;
 use aether_messages::Empty;
 use aether_messages::realtime::envelope::Message;
-use aether_messages::socket::{self, Ping, SocketAnswer, name_of};
+use aether_messages::socket::{self, Ping, SocketAnswer};
 use aether_net::MessageClass;
 use aether_services::calls::Serve;
 use aether_services::{CallContext, GrpcCode, ServiceError};
@@ -56,14 +55,12 @@ pub(super) fn class_of(message: Option<&Message>) -> MessageClass {
 
 /// Starts the request of a message.
 pub(super) fn dispatch(origin: &Origin<'_>, message: Message) -> Dispatched {
-    let Some(name) = name_of(&message) else {
-        return match message {
-            // Only an answer to a ping of the server, which sends none.
-            Message::Pong(_) => Dispatched::Ignored,
-            _ => Dispatched::Unrecognized,
-        };
-    };
     match message {
+        Message::ChannelJoin(request) => origin.ordered::<socket::ChannelJoin>(request),
+        Message::ChannelLeave(request) => origin.ordered::<socket::ChannelLeave>(request),
+        Message::ChannelMessageSend(request) => origin.ordered::<socket::ChannelMessageSend>(request),
+        Message::ChannelMessageUpdate(request) => origin.ordered::<socket::ChannelMessageUpdate>(request),
+        Message::ChannelMessageRemove(request) => origin.ordered::<socket::ChannelMessageRemove>(request),
         Message::MatchCreate(request) => origin.ordered::<socket::MatchCreate>(request),
         Message::MatchDataSend(request) => origin.frequent::<socket::MatchDataSend>(request),
         Message::MatchJoin(request) => origin.ordered::<socket::MatchJoin>(request),
@@ -87,7 +84,10 @@ pub(super) fn dispatch(origin: &Origin<'_>, message: Message) -> Dispatched {
         Message::PartyMatchmakerAdd(request) => origin.ordered::<socket::PartyMatchmakerAdd>(request),
         Message::PartyMatchmakerRemove(request) => origin.ordered::<socket::PartyMatchmakerRemove>(request),
         Message::PartyDataSend(request) => origin.frequent::<socket::PartyDataSend>(request),
-        _ => unbuilt::answer(name),
+        // Only an answer to a ping of the server, which sends none.
+        Message::Pong(_) => Dispatched::Ignored,
+        // Messages of the server.
+        _ => Dispatched::Unrecognized,
     }
 }
 

@@ -17,8 +17,9 @@ use crate::routing::Calls as _;
 use aether_limits::RateLimit;
 use aether_messages::Operation;
 use aether_messages::socket::{
-    MatchCreate, MatchDataSend, MatchJoin, MatchLeave, MatchmakerAdd, MatchmakerRemove, PartyAccept, PartyClose,
-    PartyCreate, PartyDataSend, PartyJoin, PartyJoinRequestList, PartyLeave, PartyMatchmakerAdd, PartyMatchmakerRemove,
+    ChannelJoin, ChannelLeave, ChannelMessageRemove, ChannelMessageSend, ChannelMessageUpdate, MatchCreate,
+    MatchDataSend, MatchJoin, MatchLeave, MatchmakerAdd, MatchmakerRemove, PartyAccept, PartyClose, PartyCreate,
+    PartyDataSend, PartyJoin, PartyJoinRequestList, PartyLeave, PartyMatchmakerAdd, PartyMatchmakerRemove,
     PartyPromote, PartyRemove, PartyUpdate, Ping, StatusFollow, StatusUnfollow, StatusUpdate,
 };
 use aether_net::Gateway;
@@ -48,6 +49,11 @@ pub(crate) fn operations() -> Vec<(&'static str, RatePreset)> {
         (<O as Operation>::NAME, O::PRESET)
     }
     vec![
+        named::<ChannelJoin>(),
+        named::<ChannelLeave>(),
+        named::<ChannelMessageSend>(),
+        named::<ChannelMessageUpdate>(),
+        named::<ChannelMessageRemove>(),
         named::<MatchCreate>(),
         named::<MatchDataSend>(),
         named::<MatchJoin>(),

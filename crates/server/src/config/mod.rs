@@ -94,11 +94,11 @@ configuration! {
             /// In environment variables, write the name in capitals.
             provider.<name>: OpenIdProvider, each "the name of a provider", dashes false;
             /// Rate limit of one account for some operations, in addition to `api.requests_per_second`, which limits all
-            /// operations together. The name is a preset (`read`, `write`, `login`, `expensive`) and limits the operations of
-            /// that preset together, or an operation, such as `[rate.write_storage_objects]`, which then has its own limit.
-            /// `/openapi.json` lists the preset of each operation. Requests without an account are limited by network.
-            /// Defaults on a public server: `read` 100 per second, `write` 100 (burst 20), `login` as
-            /// `api.logins_per_second`, `expensive` 5. On loopback there is no limit.
+            /// operations together. The name is a preset (`read`, `write`, `message`, `login`, `expensive`) and limits the
+            /// operations of that preset together, or an operation, such as `[rate.write_storage_objects]`, which then has
+            /// its own limit. `/openapi.json` lists the preset of each operation. Requests without an account are limited by
+            /// network. Defaults on a public server: `read` 100 per second, `write` 100 (burst 20), `message` 5 (burst 20),
+            /// `login` as `api.logins_per_second`, `expensive` 5. On loopback there is no limit.
             rate.<name>: OperationRate, each "the name of a preset or an operation", dashes false;
         }
         others {
@@ -325,6 +325,9 @@ section! {
         /// highest first. Nothing verifies the scores that clients submit, so use it for tests, and where scores do not
         /// matter. Leaderboards of games are written by the games.
         open_leaderboards: Vec<String> = Vec::new();
+        /// Tournaments that clients may write to, by id. Each is created at the start if it is missing: best scores, highest
+        /// first, active all day and reset at midnight UTC. Nothing verifies the scores, as in `open_leaderboards`.
+        open_tournaments: Vec<String> = Vec::new();
     }
 }
 

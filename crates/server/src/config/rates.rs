@@ -156,12 +156,13 @@ mod tests {
         let rates = public_config().rates();
         assert_eq!(rates.account, Some(RateLimit { per_second: 100, burst: 100 }));
         assert_eq!(rates.stranger, Some(RateLimit { per_second: 20, burst: 100 }));
-        let [read, write, login, expensive] = rates.presets;
+        let [read, write, message, login, expensive] = rates.presets;
         assert_eq!((read, write), (Some(RateLimit { per_second: 100, burst: 100 }), Some(RateLimit::STANDARD)));
+        assert_eq!(message, Some(RateLimit { per_second: 5, burst: 20 }));
         assert_eq!((login, expensive), (rates.stranger, Some(RateLimit::STRICT)));
         assert!(rates.operations.is_empty());
         let local = Config::default().rates();
-        assert_eq!((local.account, local.stranger, local.presets), (None, None, [None; 4]));
+        assert_eq!((local.account, local.stranger, local.presets), (None, None, [None; RatePreset::ALL.len()]));
         let quota = Quota { objects_max: Some(10_000), bytes_max: Some(67_108_864) };
         assert_eq!((public_config().storage_quota(), Config::default().storage_quota()), (quota, Quota::default()));
     }
@@ -177,7 +178,7 @@ mod tests {
         for config in [config.clone(), Config { http: Config::default().http, ..config }] {
             let rates = config.rates();
             assert_eq!(rates.presets[0], Some(RateLimit { per_second: 7, burst: 7 }));
-            assert_eq!(rates.presets[3], None);
+            assert_eq!(rates.presets[4], None);
             assert_eq!(rates.operations["WriteStorageObjects"], Some(RateLimit { per_second: 3, burst: 9 }));
             assert_eq!(config.storage_quota(), Quota { objects_max: None, bytes_max: Some(5) });
         }

@@ -5,7 +5,9 @@
 
 use super::{Accounts, NOT_FOUND};
 use crate::error::ServiceError;
+use crate::group;
 use crate::leaderboard::Leaderboards;
+use crate::notification;
 use crate::session::tokens::Role;
 use aether_store::{StoreError, Transaction, outbox, values};
 use serde_json::json;
@@ -17,16 +19,19 @@ use uuid::Uuid;
 pub type Eraser = Box<dyn Fn(&mut Transaction<'_>, Uuid) -> Result<(), StoreError> + Send + Sync>;
 
 /// Tables without a foreign key to `users`, with the column of the user.
-const OWNED: [(&str, &str); 9] = [
+const OWNED: &[(&str, &str)] = &[
     ("sessions", "user_id"),
     ("storage_objects", "user_id"),
     ("storage_totals", "user_id"),
     ("leaderboard_records", "owner_id"),
+    ("tournament_entrants", "owner_id"),
     ("room_players", "user_id"),
     ("room_visits", "user_id"),
     ("room_creators", "user_id"),
     ("audit_entries", "actor_id"),
     ("audit_entries", "user_id"),
+    ("chat_messages", "sender_id"),
+    ("notifications", "sender_id"),
 ];
 
 /// Tables whose rows stay without an owner, because another account must not use the purchase again. The shop's answer
@@ -34,11 +39,14 @@ const OWNED: [(&str, &str); 9] = [
 const DISOWNED: [(&str, &str); 2] = [("purchases", ""), ("subscriptions", ", notification = ''")];
 
 /// Tables in which one account can have many rows, with the column of the user and the other columns of the key.
-const LARGE: [(&str, &str, &str); 4] = [
+const LARGE: &[(&str, &str, &str)] = &[
     ("storage_objects", "user_id", "collection, key"),
     ("wallet_ledger", "user_id", "id"),
     ("sessions", "user_id", "id"),
     ("room_visits", "user_id", "id"),
+    ("chat_messages", "sender_id", "channel_id, sequence"),
+    ("notifications", "user_id", "number"),
+    ("notifications", "sender_id", "id"),
 ];
 
 /// Rows of a large table that one operation deletes: with values of 256 KiB, 25 MiB.
@@ -52,7 +60,7 @@ impl Accounts {
     ///
     /// If it fails, the account still exists. It may have lost rows if it had more than 100 in one table.
     pub async fn delete(&self, user: Uuid) -> Result<(), ServiceError> {
-        for (table, column, key) in LARGE {
+        for &(table, column, key) in LARGE {
             self.thin_out(user, table, column, key).await?;
         }
         self.delete_rest(user).await
@@ -111,13 +119,16 @@ impl Accounts {
 }
 
 fn erase(transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<(), StoreError> {
-    for (table, column) in OWNED {
+    group::forget_user(transaction, user, now)?;
+    for &(table, column) in OWNED {
         transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), values![user])?;
     }
     for (table, also) in DISOWNED {
         let update = format!("UPDATE {table} SET user_id = ?2, response = '{{}}'{also} WHERE user_id = ?1");
         transaction.execute(&update, values![user, Uuid::nil()])?;
     }
+    let waiting = "DELETE FROM outbox WHERE account = ?1 AND topic = ?2";
+    transaction.execute(waiting, values![user, notification::TOPIC])?;
     transaction.execute("DELETE FROM users WHERE id = ?1", values![user])?;
     let remember = "INSERT INTO erasures (user_id, erased_at) VALUES (?1, ?2) ON CONFLICT (user_id) DO NOTHING";
     transaction.execute(remember, values![user, now])?;

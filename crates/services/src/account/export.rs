@@ -68,6 +68,7 @@ const ACCOUNT: Section = Section {
         ("custom_id_at", Number),
         ("role", Text),
         ("edge_count", Number),
+        ("notification_count", Number),
         ("created_at", Number),
         ("updated_at", Number),
         ("verified_at", Number),
@@ -78,7 +79,7 @@ const ACCOUNT: Section = Section {
 };
 
 /// All other tables. Codes are omitted: they are hashes of what was sent to the user.
-const SECTIONS: [Section; 14] = [
+const SECTIONS: &[Section] = &[
     Section {
         table: "user_devices",
         owner: "user_id",
@@ -181,6 +182,30 @@ const SECTIONS: [Section; 14] = [
         ],
     },
     Section {
+        table: "chat_messages",
+        owner: "sender_id",
+        order: "channel_id, sequence",
+        columns: &[
+            ("channel_id", Text),
+            ("sequence", Number),
+            ("id", Id),
+            ("code", Number),
+            ("username", Text),
+            ("content", Json),
+            ("created_at", Number),
+            ("updated_at", Number),
+        table: "tournament_entrants",
+        owner: "owner_id",
+        order: "tournament, expiry",
+        columns: &[
+            ("tournament", Text),
+            ("expiry", Number),
+            ("attempts", Number),
+            ("attempts_added", Number),
+            ("joined_at", Number),
+        ],
+    },
+    Section {
         table: "purchases",
         owner: "user_id",
         order: "purchased_at, transaction_id, store",
@@ -232,6 +257,40 @@ const SECTIONS: [Section; 14] = [
             ("count", Number),
             ("first_at", Number),
             ("last_at", Number),
+        ],
+    },
+    Section {
+        // Groups that the user created.
+        table: "groups",
+        owner: "creator",
+        order: "id",
+        columns: &[
+            ("id", Id),
+            ("name", Text),
+            ("description", Text),
+            ("avatar_url", Text),
+            ("lang_tag", Text),
+            ("created_at", Number),
+        ],
+    },
+    Section {
+        table: "group_members",
+        owner: "user_id",
+        order: "group_key",
+        columns: &[("group_key", Id), ("role", Number), ("since", Number)],
+    },
+    Section {
+        table: "notifications",
+        owner: "user_id",
+        order: "number",
+        columns: &[
+            ("number", Number),
+            ("id", Id),
+            ("subject", Text),
+            ("content", Json),
+            ("code", Number),
+            ("sender_id", Id),
+            ("created_at", Number),
         ],
     },
     Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },

@@ -142,7 +142,7 @@ pub(super) fn display_name_of(given: Option<&str>) -> String {
 }
 
 /// Validates the length of a text, and rejects control characters. That includes NUL, which PostgreSQL cannot store.
-pub(super) fn check_text(what: &str, text: &str, bytes: std::ops::RangeInclusive<usize>) -> Result<(), ServiceError> {
+pub(crate) fn check_text(what: &str, text: &str, bytes: std::ops::RangeInclusive<usize>) -> Result<(), ServiceError> {
     if text.is_empty() && *bytes.start() > 0 {
         return Err(ServiceError::invalid(format!("{what} is required.")));
     }

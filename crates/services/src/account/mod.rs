@@ -23,11 +23,11 @@ mod user;
 pub use erase::Eraser;
 pub use export::AccountExporter;
 pub use fields::Update;
-pub(crate) use fields::check_characters;
+pub(crate) use fields::{check_characters, check_text};
 pub use owner::{CURRENT_PASSWORD, OwnerClaim};
 pub use sign_in::{SignIn, SignInMethod, SignedIn};
 pub use user::{Account, USERS_MAX, User};
-pub(crate) use user::{apply, name_taken};
+pub(crate) use user::{apply, name_taken, with_list};
 
 use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError};

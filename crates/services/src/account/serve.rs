@@ -95,7 +95,7 @@ fn user_id(text: &str) -> Result<Uuid, ServiceError> {
 }
 
 /// Converts a user to the message of the API.
-fn user(call: &Call<'_>, user: User) -> api::User {
+pub(crate) fn user(call: &Call<'_>, user: User) -> api::User {
     let User { mut identities, .. } = user;
     let mut identity = |provider| identities.remove(provider).unwrap_or_default();
     api::User {

@@ -217,7 +217,7 @@ fn each_of<'a>(
 }
 
 /// Returns a statement with a list of keys, which is padded with its last key.
-fn with_list(statement: &str, end: &str, keys: &mut Vec<SqlValue<'_>>) -> String {
+pub(crate) fn with_list(statement: &str, end: &str, keys: &mut Vec<SqlValue<'_>>) -> String {
     let length = LIST_LENGTHS.into_iter().find(|length| *length >= keys.len()).unwrap_or(keys.len());
     if let Some(last) = keys.last().copied() {
         keys.resize(length, last);

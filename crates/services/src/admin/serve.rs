@@ -9,6 +9,7 @@ use crate::account::Account;
 use crate::audit::AuditEntry;
 use crate::calls::{Access, Call, Operations, RatePreset, Serve};
 use crate::error::{GrpcCode, ServiceError};
+use crate::notification::{NewNotification, code};
 use crate::session::SessionRecord;
 use crate::session::tokens::{Role, RoleError};
 use aether_messages::{Operation, timestamp};
@@ -43,7 +44,14 @@ impl Serve for BanPlayer {
 
     async fn serve(call: &Call<'_>, request: PlayerRequest) -> Result<ShownPlayer, ServiceError> {
         let user = begin::<BanPlayer>(call, &request.player, "").await?;
-        call.services.accounts.ban(vec![user]).await?;
+        if !call.services.accounts.ban(vec![user]).await?.is_empty() {
+            // Open sockets get it before they are closed.
+            let banned = NewNotification {
+                persistent: false,
+                ..NewNotification::persistent(user, code::BANNED, "You are banned.", "{}")
+            };
+            call.services.notifications.send(vec![banned]).await?;
+        }
         outcome(call, user).await
     }
 }

@@ -37,7 +37,7 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, event, leaderboard, matches, matchmaker, party, profile, purchase, router, session, status, storage,
+    account, admin, chat, event, group, leaderboard, matches, matchmaker, notification, party, profile, purchase, router, session, status, storage, tournament,
 };
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
@@ -124,10 +124,13 @@ impl Operations {
             .and(account::serve::operations)
             .and(admin::serve::operations)
             .and(admin::serve_room::operations)
+            .and(chat::serve::operations)
             .and(event::serve::operations)
+            .and(group::serve::operations)
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
             .and(matchmaker::serve::operations)
+            .and(notification::serve::operations)
             .and(party::serve::operations)
             .and(profile::serve::operations)
             .and(purchase::serve::operations)
@@ -135,6 +138,7 @@ impl Operations {
             .and(session::serve::operations)
             .and(status::serve::operations)
             .and(storage::serve::operations)
+            .and(tournament::serve::operations)
             .with::<RpcFunc>()
     }
 }

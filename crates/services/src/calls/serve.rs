@@ -105,6 +105,8 @@ pub enum RatePreset {
     Read,
     /// Small write.
     Write,
+    /// Message to other players.
+    Message,
     /// Sign-in, or use of a code.
     Login,
     /// Request to another service, password hash, or work over all data of a user.
@@ -113,7 +115,8 @@ pub enum RatePreset {
 
 impl RatePreset {
     /// All presets.
-    pub const ALL: [RatePreset; 4] = [RatePreset::Read, RatePreset::Write, RatePreset::Login, RatePreset::Expensive];
+    pub const ALL: [RatePreset; 5] =
+        [RatePreset::Read, RatePreset::Write, RatePreset::Message, RatePreset::Login, RatePreset::Expensive];
 
     /// Returns the name used in the configuration.
     #[must_use]
@@ -121,6 +124,7 @@ impl RatePreset {
         match self {
             RatePreset::Read => "read",
             RatePreset::Write => "write",
+            RatePreset::Message => "message",
             RatePreset::Login => "login",
             RatePreset::Expensive => "expensive",
         }

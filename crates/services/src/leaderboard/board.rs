@@ -2,6 +2,7 @@
 
 use super::schedule::Schedule;
 use crate::error::ServiceError;
+use crate::tournament::{Deadlines, Terms, Timetable};
 use aether_ranks::{RankOrder, Score};
 use aether_store::{SqlRow, StoreError};
 use serde::de::IgnoredAny;
@@ -41,6 +42,17 @@ pub struct Definition {
     pub reset_schedule: String,
     /// JSON object for the game.
     pub metadata: String,
+    /// Terms, if it is a tournament.
+    pub tournament: Option<Terms>,
+}
+
+/// Event of a board that is reported to hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Active time of a tournament ended at this time.
+    End(i64),
+    /// Reset at this time.
+    Reset(i64),
 }
 
 /// Leaderboard.
@@ -55,6 +67,8 @@ pub struct Board {
     period: Mutex<Span>,
     /// Time of the first unreported reset, in seconds since 1970.
     first_unreported: AtomicI64,
+    /// Time of the first unreported end of a tournament's active time, in seconds since 1970.
+    first_unreported_end: AtomicI64,
     /// Distinguishes successive boards with the same id.
     pub(super) number: u64,
     /// Set when the board is deleted, for those who still hold it.
@@ -82,7 +96,15 @@ impl Definition {
             operator: Operator::Best,
             reset_schedule: String::new(),
             metadata: "{}".to_owned(),
+            tournament: None,
         }
+    }
+
+    /// Makes it a tournament with these terms.
+    #[must_use]
+    pub fn tournament(mut self, terms: Terms) -> Definition {
+        self.tournament = Some(terms);
+        self
     }
 
     /// Lets clients submit scores of their own accounts. Nothing verifies these scores.
@@ -99,17 +121,22 @@ impl Definition {
                 "A leaderboard's id must have 1 to {BOARD_ID_BYTES_MAX} bytes and no U+0000."
             )));
         }
+        self.tournament.as_ref().map_or(Ok(()), Terms::check)?;
         check_object(&self.metadata, BOARD_METADATA_BYTES_MAX)
     }
 }
 
 impl Board {
-    /// Creates a board. `reported_until` is in seconds since 1970.
-    pub(super) fn new(definition: Definition, created_at_ms: i64, reported_until: i64) -> Result<Board, ServiceError> {
+    /// Creates a board. `reported_until` are the times up to which resets and ends were reported, in seconds since 1970.
+    pub(super) fn new(
+        definition: Definition,
+        created_at_ms: i64,
+        reported_until: [i64; 2],
+    ) -> Result<Board, ServiceError> {
         static BOARDS: AtomicU64 = AtomicU64::new(0);
         let schedule = match definition.reset_schedule.as_str() {
             "" => None,
-            text => Some(Schedule::parse(text, reported_until)?),
+            text => Some(Schedule::parse(text, reported_until[0])?),
         };
         let board = Board {
             definition,
@@ -117,11 +144,25 @@ impl Board {
             schedule,
             period: Mutex::new(Span { from: i64::MAX, until: i64::MIN }),
             first_unreported: AtomicI64::new(i64::MAX),
+            first_unreported_end: AtomicI64::new(i64::MAX),
             number: BOARDS.fetch_add(1, Ordering::Relaxed),
             deleted: AtomicBool::new(false),
         };
-        board.mark_reported(reported_until);
+        board.mark_reported(Due::Reset(reported_until[0]));
+        board.mark_reported(Due::End(reported_until[1]));
         Ok(board)
+    }
+
+    /// Returns the deadlines at a time in seconds since 1970, if it is a tournament.
+    #[must_use]
+    pub fn deadlines(&self, now: i64) -> Option<Deadlines> {
+        self.timetable().map(|timetable| timetable.deadlines(now))
+    }
+
+    /// Returns the timetable of a tournament.
+    pub(crate) fn timetable(&self) -> Option<Timetable<'_>> {
+        let terms = self.definition.tournament.as_ref()?;
+        Some(Timetable::new(terms, self.schedule.as_ref(), self.created_at_ms.div_euclid(1_000)))
     }
 
     /// Returns the end of the current period, in seconds since 1970, or 0 without resets.
@@ -144,16 +185,29 @@ impl Board {
         last.filter(|last| *last > self.created_at_ms.div_euclid(1_000)).unwrap_or(NEVER)
     }
 
-    /// Returns the first unreported reset, if it is due.
-    pub(super) fn unreported_reset(&self, now: i64) -> Option<i64> {
+    /// Returns the first unreported event, if it is due. An end precedes a reset at the same time.
+    pub(super) fn unreported(&self, now: i64) -> Option<Due> {
         let reset = self.first_unreported.load(Ordering::Relaxed);
-        (reset <= now).then_some(reset)
+        let end = self.first_unreported_end.load(Ordering::Relaxed);
+        match end <= reset {
+            true => (end <= now).then_some(Due::End(end)),
+            false => (reset <= now).then_some(Due::Reset(reset)),
+        }
     }
 
-    /// Marks resets up to this one as reported.
-    pub(super) fn mark_reported(&self, reset: i64) {
-        let next = self.schedule.as_ref().and_then(|schedule| schedule.next_after(reset));
-        self.first_unreported.store(next.unwrap_or(i64::MAX), Ordering::Relaxed);
+    /// Marks events of a kind up to this one as reported.
+    pub(super) fn mark_reported(&self, due: Due) {
+        let (next, first) = match due {
+            Due::End(end) => (self.timetable().and_then(|times| times.next_end(end)), &self.first_unreported_end),
+            Due::Reset(reset) => {
+                let next = match self.timetable() {
+                    Some(times) => times.next_reset(reset),
+                    None => self.schedule.as_ref().and_then(|schedule| schedule.next_after(reset)),
+                };
+                (next, &self.first_unreported)
+            }
+        };
+        first.store(next.unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
     /// Returns true if `new` is better than `old`.
@@ -175,24 +229,49 @@ impl Board {
             reset_schedule: row.get(4)?,
             metadata: row.get(5)?,
             id: id.clone(),
+            tournament: read_terms(row)?,
         };
-        Board::new(definition, row.get(6)?, row.get(7)?).map_err(|_| damaged("schedule"))
+        Board::new(definition, row.get(6)?, [row.get(7)?, row.get(8)?]).map_err(|_| damaged("schedule"))
     }
+}
+
+fn read_terms(row: &SqlRow<'_>) -> Result<Option<Terms>, StoreError> {
+    let duration: i64 = row.get(9)?;
+    if duration == 0 {
+        return Ok(None);
+    }
+    Ok(Some(Terms {
+        title: row.get(10)?,
+        description: row.get(11)?,
+        category: row.get::<i64>(12)?.try_into().unwrap_or(0),
+        start_time: row.get(13)?,
+        end_time: row.get(14)?,
+        duration,
+        max_size: row.get(15)?,
+        max_num_score: row.get(16)?,
+        join_required: row.get(17)?,
+    }))
 }
 
 /// Columns that [`Board::read`] reads.
 pub(super) const COLUMNS: &str =
-    "id, authoritative, sort_order, operator, reset_schedule, metadata, created_at, reset_told_until";
+    "id, authoritative, sort_order, operator, reset_schedule, metadata, created_at, reset_told_until, end_reported_until, \
+     duration, title, description, category, start_time, end_time, max_size, max_num_score, join_required";
 
 impl Operator {
     /// Returns the number used in the database.
-    pub(super) fn number(self) -> i64 {
+    pub(crate) fn number(self) -> i64 {
         match self {
             Operator::Best => 0,
             Operator::Set => 1,
             Operator::Increment => 2,
             Operator::Decrement => 3,
         }
+    }
+
+    /// Returns the number used in messages, in which 0 is no operator.
+    pub(crate) fn number_on_wire(self) -> i32 {
+        self.number() as i32 + 1
     }
 
     fn from_number(number: i64) -> Option<Operator> {

@@ -21,11 +21,22 @@ use uuid::Uuid;
 pub const RECORD_LIMIT_MAX: usize = 1_000;
 /// Maximum records around an owner.
 pub const AROUND_LIMIT_MAX: usize = 100;
-/// Records per page without a limit.
-const LIMIT_DEFAULT: usize = 1;
+/// Limits of pages of a board's records.
+const PAGE_LIMITS: ListLimits = ListLimits { default: 1, max: RECORD_LIMIT_MAX };
+/// Limits of lists around an owner.
+const AROUND_LIMITS: ListLimits = ListLimits { default: 1, max: AROUND_LIMIT_MAX };
 /// Attempts to build a page when one of its records is written meanwhile. After that, ranks are assigned in the order
 /// of the records read.
 const ATTEMPTS_MAX: usize = 3;
+
+/// Limits of a list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ListLimits {
+    /// Records without a limit in the query.
+    pub default: usize,
+    /// Maximum records.
+    pub max: usize,
+}
 
 /// Query for records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,15 +99,9 @@ impl Leaderboards {
         owners: &[Uuid],
         query: &RecordQuery,
     ) -> Result<RecordList, ServiceError> {
-        if owners.len() > RECORD_LIMIT_MAX {
-            return Err(ServiceError::invalid(format!("At most {RECORD_LIMIT_MAX} owners can be requested at once.")));
-        }
-        let limit = checked_limit(query.limit, RECORD_LIMIT_MAX)?;
         let board = self.board(board_id)?;
-        let (expiry, cursor) = self.period_and_cursor(&board, query)?;
-        let owners_only = query.limit.is_none() && cursor.is_none() && !owners.is_empty();
-        let window = if owners_only { Window::Nothing } else { Window::From(cursor, limit) };
-        self.list(&board, expiry, window, owners).await
+        let current = board.expiry(self.clock.now_seconds());
+        self.page(&board, current, owners, query, PAGE_LIMITS).await
     }
 
     /// Lists the records around an owner's record, including it. Empty if the owner has none. With a cursor, it
@@ -107,30 +112,45 @@ impl Leaderboards {
         owner: Uuid,
         query: &RecordQuery,
     ) -> Result<RecordList, ServiceError> {
-        let limit = checked_limit(query.limit, AROUND_LIMIT_MAX)?;
         let board = self.board(board_id)?;
-        let (expiry, window) = match self.period_and_cursor(&board, query)? {
+        let current = board.expiry(self.clock.now_seconds());
+        self.page_around(&board, current, owner, query, AROUND_LIMITS).await
+    }
+
+    /// Lists records as [`Leaderboards::records`] does. `current` is the period of queries without an expiry.
+    pub(crate) async fn page(
+        &self,
+        board: &Arc<Board>,
+        current: i64,
+        owners: &[Uuid],
+        query: &RecordQuery,
+        limits: ListLimits,
+    ) -> Result<RecordList, ServiceError> {
+        if owners.len() > limits.max {
+            return Err(ServiceError::invalid(format!("At most {} owners can be requested at once.", limits.max)));
+        }
+        let limit = limits.check(query.limit)?;
+        let (expiry, cursor) = period_and_cursor(board, current, query)?;
+        let owners_only = query.limit.is_none() && cursor.is_none() && !owners.is_empty();
+        let window = if owners_only { Window::Nothing } else { Window::From(cursor, limit) };
+        self.list(board, expiry, window, owners).await
+    }
+
+    /// Lists records as [`Leaderboards::records_around`] does. `current` is the period of queries without an expiry.
+    pub(crate) async fn page_around(
+        &self,
+        board: &Arc<Board>,
+        current: i64,
+        owner: Uuid,
+        query: &RecordQuery,
+        limits: ListLimits,
+    ) -> Result<RecordList, ServiceError> {
+        let limit = limits.check(query.limit)?;
+        let (expiry, window) = match period_and_cursor(board, current, query)? {
             (expiry, None) => (expiry, Window::Around(owner, limit)),
             (expiry, cursor) => (expiry, Window::From(cursor, limit)),
         };
-        self.list(&board, expiry, window, &[]).await
-    }
-
-    /// Returns the period and the cursor of a query.
-    fn period_and_cursor(&self, board: &Board, query: &RecordQuery) -> Result<(i64, Option<PageCursor>), ServiceError> {
-        if query.expiry < 0 {
-            return Err(ServiceError::invalid("An expiry must be a time in seconds since 1970, or 0."));
-        }
-        let current = || board.expiry(self.clock.now_seconds());
-        let Some(position) = cursor::decode::<PageCursor>(&query.cursor)? else {
-            return Ok((if query.expiry == 0 { current() } else { query.expiry }, None));
-        };
-        // A list that began before a reset continues in its period.
-        let fits = position.board == board.definition.id && (query.expiry == 0 || query.expiry == position.expiry);
-        if !fits {
-            return Err(ServiceError::new(GrpcCode::InvalidArgument, "Cursor is invalid or expired."));
-        }
-        Ok((position.expiry, Some(position)))
+        self.list(board, expiry, window, &[]).await
     }
 
     async fn list(
@@ -202,6 +222,26 @@ impl Outline {
             rank_count: self.rank_count,
         }
     }
+}
+
+/// Returns the period and the cursor of a query.
+fn period_and_cursor(
+    board: &Board,
+    current: i64,
+    query: &RecordQuery,
+) -> Result<(i64, Option<PageCursor>), ServiceError> {
+    if query.expiry < 0 {
+        return Err(ServiceError::invalid("An expiry must be a time in seconds since 1970, or 0."));
+    }
+    let Some(position) = cursor::decode::<PageCursor>(&query.cursor)? else {
+        return Ok((if query.expiry == 0 { current } else { query.expiry }, None));
+    };
+    // A list that began before a reset continues in its period.
+    let fits = position.board == board.definition.id && (query.expiry == 0 || query.expiry == position.expiry);
+    if !fits {
+        return Err(ServiceError::new(GrpcCode::InvalidArgument, "Cursor is invalid or expired."));
+    }
+    Ok((position.expiry, Some(position)))
 }
 
 /// Reads the requested part of a ranking at this moment.
@@ -283,8 +323,11 @@ fn owner_id(ranked: &RankedRecord) -> Uuid {
     Uuid::from_bytes(ranked.owner.to_bytes())
 }
 
-fn checked_limit(limit: Option<i64>, max: usize) -> Result<usize, ServiceError> {
-    let Some(limit) = limit else { return Ok(LIMIT_DEFAULT) };
-    let fits = usize::try_from(limit).ok().filter(|limit| (1..=max).contains(limit));
-    fits.ok_or_else(|| ServiceError::invalid(format!("Invalid limit: it must be between 1 and {max}.")))
+impl ListLimits {
+    fn check(self, limit: Option<i64>) -> Result<usize, ServiceError> {
+        let Some(limit) = limit else { return Ok(self.default) };
+        let max = self.max;
+        let fits = usize::try_from(limit).ok().filter(|limit| (1..=max).contains(limit));
+        fits.ok_or_else(|| ServiceError::invalid(format!("Invalid limit: it must be between 1 and {max}.")))
+    }
 }

@@ -17,8 +17,12 @@
 //! all columns for descending boards.
 //!
 //! Only one server at a time may use the boards of a database.
+//!
+//! A board with [`Terms`](crate::tournament::Terms) is a [tournament](crate::tournament). It has the same records and
+//! periods, and is created, written and listed by that service only.
 
 mod board;
+mod hooks;
 mod list;
 mod pending;
 mod period;
@@ -34,16 +38,21 @@ mod tests;
 
 pub use aether_ranks::{RankOrder, Score};
 pub use board::{BOARD_ID_BYTES_MAX, BOARD_METADATA_BYTES_MAX, Board, Definition, Operator, order_number};
+pub use hooks::PeriodHooks;
+pub(crate) use list::ListLimits;
 pub use list::{AROUND_LIMIT_MAX, RECORD_LIMIT_MAX, RecordList, RecordQuery};
 pub use record::Record;
-pub use reset::{Reset, ResetHook};
+#[cfg(test)]
+pub(crate) use reset::Report;
+pub use reset::{Reset, ResetHook, TournamentEnd, TournamentReset};
 pub use schedule::Schedule;
+pub(crate) use write::{Attempts, may_change};
 pub use write::{RECORD_METADATA_BYTES_MAX, RecordWrite};
 
 use crate::clock::WallClock;
 use crate::cursor;
 use crate::error::{GrpcCode, ServiceError};
-use aether_store::{Store, StoreError, values};
+use aether_store::{Store, StoreError, Transaction, values};
 use board::COLUMNS;
 use periods::Periods;
 use serde::{Deserialize, Serialize};
@@ -114,9 +123,17 @@ impl Leaderboards {
     /// [`GrpcCode::AlreadyExists`] if the definition differs. An existing board that is open to clients becomes
     /// authoritative if the definition differs only in that; its records stay.
     pub async fn create(&self, definition: Definition) -> Result<Arc<Board>, ServiceError> {
+        match definition.tournament {
+            None => self.create_board(definition).await,
+            Some(_) => Err(ServiceError::invalid("Create a tournament with `services.tournaments`.")),
+        }
+    }
+
+    /// Creates a board or a tournament, as [`Leaderboards::create`] does.
+    pub(crate) async fn create_board(&self, definition: Definition) -> Result<Arc<Board>, ServiceError> {
         definition.check()?;
         let _turn = self.board_changes.lock().await;
-        if let Ok(board) = self.board(&definition.id) {
+        if let Some(board) = self.any_board(&definition.id) {
             if is_same(&board.definition, &definition) {
                 return Ok(board);
             }
@@ -129,24 +146,9 @@ impl Leaderboards {
             };
         }
         let now_ms = self.clock.now_ms();
-        let board = Board::new(definition, now_ms, now_ms.div_euclid(1_000))?;
-        let Definition { id, authoritative, order, operator, reset_schedule, metadata } = board.definition.clone();
-        let insert = self.store.write(move |transaction| {
-            transaction.execute(
-                "INSERT INTO leaderboards (id, authoritative, sort_order, operator, reset_schedule, metadata, \
-                 created_at, reset_told_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                &[
-                    (&id).into(),
-                    authoritative.into(),
-                    order_number(order).into(),
-                    operator.number().into(),
-                    (&reset_schedule).into(),
-                    (&metadata).into(),
-                    now_ms.into(),
-                    now_ms.div_euclid(1_000).into(),
-                ],
-            )
-        });
+        let board = Board::new(definition, now_ms, [now_ms.div_euclid(1_000); 2])?;
+        let definition = board.definition.clone();
+        let insert = self.store.write(move |transaction| insert(transaction, &definition, now_ms));
         insert.await.map_err(|error: StoreError| ServiceError::from(error))?;
         let board = Arc::new(board);
         self.boards_mut(|boards| boards.insert(board.definition.id.clone(), Arc::clone(&board)));
@@ -158,6 +160,14 @@ impl Leaderboards {
     /// A board with many records is deleted in steps. If the server stops in between, the board still exists with fewer
     /// records: delete it again.
     pub async fn delete(&self, board_id: &str) -> Result<bool, ServiceError> {
+        match self.board(board_id) {
+            Ok(_) => self.delete_board(board_id).await,
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Deletes a board or a tournament, as [`Leaderboards::delete`] does.
+    pub(crate) async fn delete_board(&self, board_id: &str) -> Result<bool, ServiceError> {
         let _turn = self.board_changes.lock().await;
         let Some(board) = self.boards_mut(|boards| boards.remove(board_id)) else { return Ok(false) };
         self.periods.forget(&board);
@@ -166,19 +176,29 @@ impl Leaderboards {
             // The rest is still a board. It is created anew, because holders of the old one are cut off.
             let Board { definition, created_at_ms, .. } = &*board;
             let reported_until = board.last_reset(self.clock.now_seconds()).max(created_at_ms.div_euclid(1_000));
-            let board = Board::new(definition.clone(), *created_at_ms, reported_until)?;
+            let board = Board::new(definition.clone(), *created_at_ms, [reported_until; 2])?;
             self.boards_mut(|boards| boards.insert(board_id.to_owned(), Arc::new(board)));
         }
         outcome.map(|()| true)
     }
 
-    /// Returns a board.
+    /// Returns a board. A tournament is none.
     pub fn board(&self, board_id: &str) -> Result<Arc<Board>, ServiceError> {
-        let boards = self.boards.read().unwrap_or_else(PoisonError::into_inner);
-        boards.get(board_id).map(Arc::clone).ok_or(BOARD_NOT_FOUND)
+        self.any_board(board_id).filter(|board| board.definition.tournament.is_none()).ok_or(BOARD_NOT_FOUND)
     }
 
-    /// Lists boards by id, page by page.
+    /// Returns a board or a tournament.
+    pub(crate) fn any_board(&self, board_id: &str) -> Option<Arc<Board>> {
+        self.boards.read().unwrap_or_else(PoisonError::into_inner).get(board_id).map(Arc::clone)
+    }
+
+    /// Returns all tournaments.
+    pub(crate) fn tournaments(&self) -> Vec<Arc<Board>> {
+        let boards = self.boards.read().unwrap_or_else(PoisonError::into_inner);
+        boards.values().filter(|board| board.definition.tournament.is_some()).map(Arc::clone).collect()
+    }
+
+    /// Lists boards by id, page by page, without tournaments.
     pub fn boards(&self, limit: usize, cursor: &str) -> Result<BoardList, ServiceError> {
         if limit == 0 || limit > BOARD_LIMIT_MAX {
             return Err(ServiceError::invalid(format!("A list has 1 to {BOARD_LIMIT_MAX} leaderboards.")));
@@ -186,7 +206,8 @@ impl Leaderboards {
         let position: Option<BoardCursor> = cursor::decode(cursor)?;
         let from = position.as_ref().map_or(Bound::Unbounded, |position| Bound::Excluded(position.after.as_str()));
         let boards = self.boards.read().unwrap_or_else(PoisonError::into_inner);
-        let mut rest = boards.range::<str, _>((from, Bound::Unbounded)).map(|(_, board)| Arc::clone(board));
+        let rest = boards.range::<str, _>((from, Bound::Unbounded)).map(|(_, board)| Arc::clone(board));
+        let mut rest = rest.filter(|board| board.definition.tournament.is_none());
         let page: Vec<Arc<Board>> = rest.by_ref().take(limit).collect();
         let last = page.last().filter(|_| rest.next().is_some());
         let cursor = last.map(|last| cursor::encode(&BoardCursor { after: last.definition.id.clone() }));
@@ -206,18 +227,19 @@ impl Leaderboards {
     }
 
     async fn delete_rows(&self, board_id: &str) -> Result<(), ServiceError> {
-        loop {
-            let id = board_id.to_owned();
-            let step = self.store.write(move |transaction| {
-                transaction.execute(
-                    "DELETE FROM leaderboard_records WHERE leaderboard_id = ?1 AND (expiry, owner_id) IN \
-                     (SELECT expiry, owner_id FROM leaderboard_records WHERE leaderboard_id = ?1 LIMIT ?2)",
-                    values![&id, DELETE_STEP],
-                )
-            });
-            let deleted = step.await.map_err(|error: StoreError| ServiceError::from(error))?;
-            if deleted < DELETE_STEP as u64 {
-                break;
+        for (table, column) in [("leaderboard_records", "leaderboard_id"), ("tournament_entrants", "tournament")] {
+            let sql = format!(
+                "DELETE FROM {table} WHERE {column} = ?1 AND (expiry, owner_id) IN \
+                 (SELECT expiry, owner_id FROM {table} WHERE {column} = ?1 LIMIT ?2)"
+            );
+            loop {
+                let (id, sql) = (board_id.to_owned(), sql.clone());
+                let step =
+                    self.store.write(move |transaction| transaction.execute(&sql, values![&id, DELETE_STEP]));
+                let deleted = step.await.map_err(|error: StoreError| ServiceError::from(error))?;
+                if deleted < DELETE_STEP as u64 {
+                    break;
+                }
             }
         }
         let id = board_id.to_owned();
@@ -231,6 +253,28 @@ impl Leaderboards {
     fn boards_mut<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Arc<Board>>) -> T) -> T {
         change(&mut self.boards.write().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+fn insert(transaction: &mut Transaction<'_>, definition: &Definition, now_ms: i64) -> Result<(), StoreError> {
+    let Definition { id, authoritative, order, operator, reset_schedule, metadata, tournament } = definition;
+    let now = now_ms.div_euclid(1_000);
+    let mut parameters = values![id, *authoritative, order_number(*order), operator.number()].to_vec();
+    parameters.extend_from_slice(values![reset_schedule, metadata, now_ms, now]);
+    transaction.execute(
+        "INSERT INTO leaderboards (id, authoritative, sort_order, operator, reset_schedule, metadata, created_at, \
+         reset_told_until, end_reported_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
+        &parameters,
+    )?;
+    let Some(terms) = tournament else { return Ok(()) };
+    let mut parameters = values![id, &terms.title, &terms.description, i64::from(terms.category)].to_vec();
+    parameters.extend_from_slice(values![terms.start_time, terms.end_time, terms.duration]);
+    parameters.extend_from_slice(values![terms.max_size, terms.max_num_score, terms.join_required]);
+    transaction.execute(
+        "UPDATE leaderboards SET title = ?2, description = ?3, category = ?4, start_time = ?5, end_time = ?6, \
+         duration = ?7, max_size = ?8, max_num_score = ?9, join_required = ?10 WHERE id = ?1",
+        &parameters,
+    )?;
+    Ok(())
 }
 
 /// Returns true if two definitions are equal, ignoring the formatting of metadata.

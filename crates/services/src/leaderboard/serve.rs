@@ -24,10 +24,7 @@ pub(crate) fn operations(operations: Operations) -> Operations {
 impl Serve for WriteLeaderboardRecord {
     async fn serve(call: &Call<'_>, request: WriteLeaderboardRecordRequest) -> Result<LeaderboardRecord, ServiceError> {
         let owner = call.owner()?;
-        let username = match call.caller().user() {
-            Some(identity) => identity.username.clone(),
-            None => call.services.accounts.account(owner).await?.user.username,
-        };
+        let username = username(call, owner).await?;
         let record = request.record.ok_or_else(|| ServiceError::invalid("A record with a score is required."))?;
         let write = RecordWrite {
             owner,
@@ -97,7 +94,16 @@ fn record_list_message(board_id: &str, list: RecordList) -> LeaderboardRecordLis
     }
 }
 
-fn record_message(board_id: &str, record: Record) -> LeaderboardRecord {
+/// Returns the username of an owner, for the record.
+pub(crate) async fn username(call: &Call<'_>, owner: Uuid) -> Result<String, ServiceError> {
+    match call.caller().user() {
+        Some(identity) => Ok(identity.username.clone()),
+        None => Ok(call.services.accounts.account(owner).await?.user.username),
+    }
+}
+
+/// Returns the message of a record.
+pub(crate) fn record_message(board_id: &str, record: Record) -> LeaderboardRecord {
     LeaderboardRecord {
         leaderboard_id: board_id.to_owned(),
         owner_id: record.owner.to_string(),
@@ -115,7 +121,7 @@ fn record_message(board_id: &str, record: Record) -> LeaderboardRecord {
 }
 
 /// Returns the operator of a write, if the request names one.
-fn operator(number: i32) -> Result<Option<Operator>, ServiceError> {
+pub(crate) fn operator(number: i32) -> Result<Option<Operator>, ServiceError> {
     match Override::try_from(number) {
         Ok(Override::NoOverride) => Ok(None),
         Ok(Override::Best) => Ok(Some(Operator::Best)),
@@ -126,11 +132,12 @@ fn operator(number: i32) -> Result<Option<Operator>, ServiceError> {
     }
 }
 
-fn owner(id: &str) -> Result<Uuid, ServiceError> {
+/// Parses the id of an owner.
+pub(crate) fn owner(id: &str) -> Result<Uuid, ServiceError> {
     id.parse().map_err(|_| ServiceError::invalid("An owner's id must be a UUID."))
 }
 
 /// Numbers of records in memory always fit.
-fn signed(count: u64) -> i64 {
+pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

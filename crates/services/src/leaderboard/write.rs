@@ -51,6 +51,15 @@ struct Upsert {
     rank: AtomicU64,
 }
 
+/// Attempts of an owner in a period of a tournament.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Attempts {
+    /// Attempts so far, including the one in progress.
+    pub used: i64,
+    /// Maximum attempts. 0 for no limit.
+    pub max: i64,
+}
+
 /// Action of a write. Operators that differ only in a sign share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
@@ -66,15 +75,9 @@ impl Leaderboards {
     pub async fn write(&self, caller: &Caller, board_id: &str, write: RecordWrite) -> Result<Record, ServiceError> {
         let board = self.board(board_id)?;
         may_change(caller, &board, write.owner)?;
-        write.check()?;
-        let (action, score) = resolve(write.operator.unwrap_or(board.definition.operator), write.score)?;
         let now_ms = self.clock.now_ms();
-        let now = now_ms.div_euclid(1_000);
-        let expiry = board.expiry(now);
-        let period = self.periods.ready(&board, expiry, now).await?;
-        let write = RecordWrite { score, ..write };
-        let (periods, rank) = (Arc::clone(&self.periods), AtomicU64::new(0));
-        let upsert = Upsert { board, periods, period, expiry, now_ms, write, action, rank };
+        let expiry = board.expiry(now_ms.div_euclid(1_000));
+        let upsert = self.begin_upsert(board, expiry, now_ms, write).await?;
         if let Some(record) = self.unchanged_record(&upsert).await? {
             return Ok(record);
         }
@@ -89,12 +92,62 @@ impl Leaderboards {
         Ok(record)
     }
 
+    /// Writes a score of a tournament. `enter` counts the attempt in the same transaction, or refuses it.
+    pub(crate) async fn write_attempt(
+        &self,
+        board: Arc<Board>,
+        expiry: i64,
+        write: RecordWrite,
+        enter: impl Fn(&mut Transaction<'_>) -> Result<Attempts, ServiceError> + Send + 'static,
+    ) -> Result<Record, ServiceError> {
+        let upsert = Arc::new(self.begin_upsert(board, expiry, self.clock.now_ms(), write).await?);
+        let done = Arc::clone(&upsert);
+        let written = self.store.write_in_order(turn(upsert.write.owner), move |transaction| {
+            let Attempts { used, max } = enter(transaction)?;
+            let record = upsert.run(transaction)?;
+            transaction.execute(
+                "UPDATE leaderboard_records SET num_score = ?4, max_num_score = ?5 \
+                 WHERE leaderboard_id = ?1 AND expiry = ?2 AND owner_id = ?3",
+                values![&upsert.board.definition.id, upsert.expiry, upsert.write.owner, used, max],
+            )?;
+            Ok(Record { num_score: used, max_num_score: max, ..record })
+        });
+        let mut record = written.await.map_err(|error| done.explain(error))?;
+        record.rank = done.rank.load(Ordering::Relaxed);
+        Ok(record)
+    }
+
+    /// Checks a write and loads its period.
+    async fn begin_upsert(
+        &self,
+        board: Arc<Board>,
+        expiry: i64,
+        now_ms: i64,
+        write: RecordWrite,
+    ) -> Result<Upsert, ServiceError> {
+        write.check()?;
+        let (action, score) = resolve(write.operator.unwrap_or(board.definition.operator), write.score)?;
+        let period = self.periods.ready(&board, expiry, now_ms.div_euclid(1_000)).await?;
+        let write = RecordWrite { score, ..write };
+        let (periods, rank) = (Arc::clone(&self.periods), AtomicU64::new(0));
+        Ok(Upsert { board, periods, period, expiry, now_ms, write, action, rank })
+    }
+
     /// Deletes an owner's record in the current period. Returns true if it existed.
     pub async fn delete_record(&self, caller: &Caller, board_id: &str, owner: Uuid) -> Result<bool, ServiceError> {
         let board = self.board(board_id)?;
         may_change(caller, &board, owner)?;
-        let now = self.clock.now_seconds();
-        let expiry = board.expiry(now);
+        let expiry = board.expiry(self.clock.now_seconds());
+        self.delete_in_period(board, expiry, owner).await
+    }
+
+    /// Deletes an owner's record in a period. Returns true if it existed.
+    pub(crate) async fn delete_in_period(
+        &self,
+        board: Arc<Board>,
+        expiry: i64,
+        owner: Uuid,
+    ) -> Result<bool, ServiceError> {
         let periods = Arc::clone(&self.periods);
         let deleted = self.store.write_in_order(turn(owner), move |transaction| {
             let deleted = transaction.execute(
@@ -129,7 +182,7 @@ impl Leaderboards {
             |row| Ok((row.get::<String>(0)?, row.get::<i64>(1)?)),
         )?;
         let pending = deleted.into_iter().filter_map(|(board_id, expiry)| {
-            let board = self.board(&board_id).ok()?;
+            let board = self.any_board(&board_id)?;
             Some(Pending::new(&self.periods, UncertainRecord { board, expiry, owner }))
         });
         let pending: Vec<Pending> = pending.collect();
@@ -299,14 +352,18 @@ const OUT_OF_RANGE: ServiceError = ServiceError::new(
     "The score would leave the range of 64-bit integers. Write a smaller change.",
 );
 
-fn may_change(caller: &Caller, board: &Board, owner: Uuid) -> Result<(), ServiceError> {
+/// Rejects a caller that may not change an owner's record.
+pub(crate) fn may_change(caller: &Caller, board: &Board, owner: Uuid) -> Result<(), ServiceError> {
     let identity = match caller {
         Caller::Server => return Ok(()),
         Caller::Anonymous => return Err(TOKEN_REQUIRED),
         Caller::User(identity) => identity,
     };
     if board.definition.authoritative {
-        let why = "Only the server may change records of an authoritative leaderboard.";
+        let why = match board.definition.tournament {
+            None => "Only the server may change records of an authoritative leaderboard.",
+            Some(_) => "Only the server may change records of an authoritative tournament.",
+        };
         return Err(ServiceError::new(GrpcCode::PermissionDenied, why));
     }
     if identity.user != owner {

@@ -230,6 +230,11 @@ impl Router {
         self.deliver(|table| table.members(stream).collect(), Outgoing::new(message))
     }
 
+    /// Sends a message to all sessions. Returns their number.
+    pub fn send_to_all(&self, message: Message) -> usize {
+        self.deliver(|table| table.sessions().collect(), Outgoing::new(message))
+    }
+
     /// Sends a message to those of the given sessions that are in a stream. Returns the number of sessions.
     pub fn send_to_members(&self, stream: &StreamId, sessions: &[Uuid], message: Message) -> usize {
         let members = |table: &PresenceTable| {

@@ -66,6 +66,11 @@ impl PresenceTable {
         Ok(())
     }
 
+    /// Returns all sessions.
+    pub fn sessions(&self) -> impl Iterator<Item = Uuid> {
+        self.sessions.keys().copied()
+    }
+
     /// Removes a session with its presences and follows. Returns the streams that it was in.
     pub fn close(&mut self, session: Uuid) -> Vec<StreamId> {
         let Some(entry) = self.sessions.remove(&session) else { return Vec::new() };

@@ -6,6 +6,7 @@ mod fixture;
 mod hooks;
 mod http_client;
 mod matchmaker;
+mod notifications;
 mod objects;
 mod party;
 mod purchase;

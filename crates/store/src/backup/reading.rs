@@ -106,7 +106,29 @@ fn erase_again(transaction: &mut Transaction<'_>) -> Result<u64, StoreError> {
             users += if table.name == "users" { deleted } else { 0 };
         }
     }
+    if users > 0 {
+        repair_groups(transaction)?;
+    }
     Ok(users)
+}
+
+/// Makes groups valid again that have lost erased users: each has a superadmin and counts its members, as after an erasure
+/// by the services.
+fn repair_groups(transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+    transaction.script(&format!(
+        "UPDATE groups SET creator = {nil}
+            WHERE creator IN (SELECT user_id FROM {ERASURES});
+         DELETE FROM groups WHERE id NOT IN (SELECT group_key FROM group_members WHERE role <= 2);
+         UPDATE group_members SET role = 0 WHERE (group_key, user_id) IN (
+            SELECT group_key, user_id FROM (SELECT group_key, user_id, role,
+                row_number() OVER (PARTITION BY group_key ORDER BY role, since, user_id) AS place
+                FROM group_members) AS ranked WHERE place = 1 AND role > 0);
+         UPDATE groups SET edge_count = (SELECT count(*) FROM group_members m WHERE m.group_key = groups.id AND role <= 2)",
+        nil = match transaction.dialect() {
+            Dialect::Sqlite => "zeroblob(16)",
+            Dialect::Postgres => "'00000000-0000-0000-0000-000000000000'::uuid",
+        }
+    ))
 }
 
 /// Copies the rows of a backup to the tables.

@@ -40,6 +40,7 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("wallet_ledger", &["user_id"]),
     Table::new("leaderboards", &[]),
     Table::new("leaderboard_records", &["owner_id"]),
+    Table::new("tournament_entrants", &["owner_id"]),
     Table::new("purchases", &["user_id"]),
     Table::new("subscriptions", &["user_id"]),
     Table::new("profiles", &["user_id"]),
@@ -52,6 +53,12 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("room_visits", &["user_id"]),
     Table::new("room_creators", &["user_id"]),
     Table::new("audit_entries", &["actor_id", "user_id"]),
+    Table::new("chat_channels", &[]),
+    Table::new("chat_messages", &["sender_id"]),
+    Table::new("notifications", &["user_id", "sender_id"]),
+    Table::new("groups", &[]),
+    Table::new("group_members", &["user_id"]),
+    Table::new("group_tags", &[]),
 ];
 
 /// A column of a table.

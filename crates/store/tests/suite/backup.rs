@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use uuid::Uuid;
 
 /// Tables with rows of a user, and the column of the user's id.
-const USER_TABLES: [(&str, &str); 15] = [
+const USER_TABLES: &[(&str, &str)] = &[
     ("users", "id"),
     ("user_devices", "user_id"),
     ("user_identities", "user_id"),
@@ -21,6 +21,7 @@ const USER_TABLES: [(&str, &str); 15] = [
     ("storage_objects", "user_id"),
     ("wallet_ledger", "user_id"),
     ("leaderboard_records", "owner_id"),
+    ("tournament_entrants", "owner_id"),
     ("purchases", "user_id"),
     ("subscriptions", "user_id"),
     ("profiles", "user_id"),
@@ -28,6 +29,8 @@ const USER_TABLES: [(&str, &str); 15] = [
     ("room_players", "user_id"),
     ("room_visits", "user_id"),
     ("room_creators", "user_id"),
+    ("chat_messages", "sender_id"),
+    ("notifications", "user_id"),
 ];
 
 /// Writes a user with a row in each of these tables.
@@ -75,6 +78,11 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
         values![id, i64::MIN],
     )?;
     add(
+        "INSERT INTO tournament_entrants (tournament, expiry, owner_id, attempts, joined_at)
+         VALUES ('b', 0, ?1, 1, 1)",
+        values![id],
+    )?;
+    add(
         "INSERT INTO purchases (store, transaction_id, user_id, product_id, environment, purchased_at, response,
          created_at, updated_at) VALUES (0, ?2, ?1, '', 0, 1, '', 1, 1)",
         values![id, name],
@@ -86,6 +94,12 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
     )?;
     add("INSERT INTO profiles (user_id, id, name, created_at, updated_at) VALUES (?1, 'p', '', 1, 1)", values![id])?;
     add("INSERT INTO profile_selections (user_id, profile_id) VALUES (?1, 'p')", values![id])?;
+    add("INSERT INTO chat_channels (id, last_sequence, created_at) VALUES (?1, 1, 1)", values![name])?;
+    add(
+        "INSERT INTO chat_messages (channel_id, sequence, id, code, sender_id, username, content, created_at, updated_at)
+         VALUES (?2, 1, ?1, 0, ?1, ?2, '{}', 1, 1)",
+        values![id, name],
+    )?;
     add_room(transaction, id, name)
 }
 
@@ -114,7 +128,18 @@ fn add_room(transaction: &mut Transaction<'_>, id: Uuid, name: &str) -> Result<(
          VALUES (?1, ?1, ?1, ?2, '', 1, '', 1)",
         values![id, name],
     )?;
-    add("INSERT INTO room_creators (room, user_id) VALUES (?2, ?1)", values![id, name])
+    add("INSERT INTO room_creators (room, user_id) VALUES (?2, ?1)", values![id, name])?;
+    add_social(transaction, id)
+}
+
+/// Writes what a user has with others.
+fn add_social(transaction: &mut Transaction<'_>, id: Uuid) -> Result<(), StoreError> {
+    let mut add = |sql: &str, values: &[aether_store::SqlValue<'_>]| transaction.execute(sql, values).map(|_| ());
+    add(
+        "INSERT INTO notifications (user_id, number, id, subject, content, code, sender_id, created_at)
+         VALUES (?1, 1, ?1, 'é', '{}', -2, NULL, 1)",
+        values![id],
+    )
 }
 
 /// Writes two users, a message and an erasure.
@@ -169,7 +194,7 @@ async fn a_backup_of_any_database_is_restored_into_any_other() {
         let store = source.open().await;
         fill(&store).await;
         let (bytes, summary) = backup(&store).await;
-        assert_eq!(summary, Summary { rows: 39, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
+        assert_eq!(summary, Summary { rows: 45, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
         for target in databases() {
             let copy = target.open().await;
             assert_eq!(try_restore(&copy, &bytes, false).await, Ok(summary), "{} to {}", source.name, target.name);
@@ -304,7 +329,7 @@ async fn an_older_backup_is_migrated() {
         assert_eq!((status.applied, status.pending), (ALL.to_vec(), vec![]), "{}", database.name);
         assert_eq!(backup(&store).await.1.rows, 1, "{}: the erasure stays", database.name);
         add(&store, 1).await;
-        assert_eq!(backup(&store).await.1.rows, 20, "{}", database.name);
+        assert_eq!(backup(&store).await.1.rows, 21, "{}", database.name);
     }
 }
 
@@ -416,7 +441,7 @@ async fn a_backup_to_a_full_disk_fails_and_the_store_keeps_working() {
 }
 
 /// Tables of later migrations than those of the older backup.
-const LATER_TABLES: [&str; 2] = ["room_creators", "audit_entries"];
+const LATER_TABLES: [&str; 3] = ["room_creators", "audit_entries", "notifications"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn running_totals_are_filled_from_a_backup_of_any_version() {
@@ -447,7 +472,7 @@ async fn running_totals_are_filled_from_a_backup_of_any_version() {
             let later = match line["t"].as_str() {
                 Some("outbox" | "room_players" | "room_states") => 1,
                 Some("rooms") => 3,
-                Some("users") => 4,
+                Some("users") => 5,
                 _ => 0,
             };
             for cells in ["columns", "r"] {

@@ -47,9 +47,9 @@ fn rate(per_second: u32, burst: u32) -> Option<RateLimit> {
     Some(RateLimit { per_second, burst })
 }
 
-/// Returns settings with limits of the presets: read, write, login, expensive.
-fn presets(presets: [Option<RateLimit>; 4]) -> RateSettings {
-    RateSettings { presets, ..RateSettings::default() }
+/// Returns settings with limits of the presets: read, write, login, expensive. Messages have none.
+fn presets([read, write, login, expensive]: [Option<RateLimit>; 4]) -> RateSettings {
+    RateSettings { presets: [read, write, None, login, expensive], ..RateSettings::default() }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 //! `DURABILITY_ROUNDS` is the number of kills; `cargo xtask durability --rounds 20` sets it.
 
 mod accounts;
+mod chat;
 mod leaderboards;
 mod storage;
 
@@ -13,6 +14,7 @@ use aether_testkit_server::durability::{
     CLIENTS, ServerFolder, Work, kill_later, open_settled, rounds, run_all, total_acknowledged,
 };
 use aether_testkit_store::{TestDatabase, file, postgres};
+use chat::Talker;
 use leaderboards::Scorer;
 use storage::Writer;
 
@@ -35,34 +37,40 @@ async fn check_acknowledged(database: TestDatabase) {
     let shared = Scorer::shared();
     let mut scorers: Vec<Scorer> = (0..CLIENTS).flat_map(|_| [Scorer::alone(), shared.clone()]).collect();
     let mut creators: Vec<AccountCreator> = (0..CLIENTS).map(|_| AccountCreator::default()).collect();
+    let mut talkers: Vec<Talker> = (0..CLIENTS).map(|_| Talker::default()).collect();
     for round in 0..rounds() {
         let server = folder.serve(program()).await;
         writers = run_all(writers, |writer| writer.compare(server.http)).await;
         scorers = run_all(scorers, |scorer| scorer.compare(server.http)).await;
         creators = run_all(creators, |creators| creators.compare(server.http)).await;
+        talkers = run_all(talkers, |talker| talker.compare(server.http)).await;
         let address = server.http;
         let working = tokio::spawn(async move {
             tokio::join!(
                 run_all(writers, move |writer| writer.work(address)),
                 run_all(scorers, move |scorer| scorer.work(address)),
                 run_all(creators, move |creators| creators.work(address)),
+                run_all(talkers, move |talker| talker.work(address)),
             )
         });
         kill_later(server, round).await;
-        (writers, scorers, creators) = working.await.expect("clients do not panic");
+        (writers, scorers, creators, talkers) = working.await.expect("clients do not panic");
         open_settled(&database).await.close().await;
     }
     let server = folder.serve(program()).await;
     let writers = run_all(writers, |writer| writer.compare(server.http)).await;
     let scorers = run_all(scorers, |scorer| scorer.compare(server.http)).await;
     let creators = run_all(creators, |creators| creators.compare_all(server.http)).await;
+    let talkers = run_all(talkers, |talker| talker.compare(server.http)).await;
     server.kill().await;
     println!(
-        "{}, {} kills: {} writes of objects, {} scores and {} new accounts were acknowledged; none is missing or doubled",
+        "{}, {} kills: {} writes of objects, {} scores, {} new accounts and {} chat messages were acknowledged; none is \
+         missing or doubled",
         database.name,
         rounds(),
         total_acknowledged(&writers),
         total_acknowledged(&scorers),
-        total_acknowledged(&creators)
+        total_acknowledged(&creators),
+        total_acknowledged(&talkers)
     );
 }

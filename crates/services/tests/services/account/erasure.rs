@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
 /// Rows of a user in each table.
-const ROWS: [&str; 15] = [
+const ROWS: &[&str] = &[
     "INSERT INTO user_identities (provider, subject, user_id, created_at) VALUES ('steam', '76561', ?1, ?2)",
     "INSERT INTO account_codes (hash, user_id, purpose, email, created_at, expires_at)
         VALUES (?3, ?1, 'password_reset', 'a@example.com', ?2, ?2)",
@@ -35,10 +35,14 @@ const ROWS: [&str; 15] = [
     "INSERT INTO room_visits (id, user_id, session, room, room_type, player, node, joined_at)
         VALUES (?1, ?1, ?1, 'room', 'outpost', 1, 'node', ?2)",
     "INSERT INTO room_creators (room, user_id) VALUES ('room', ?1)",
+    "INSERT INTO chat_messages (channel_id, sequence, id, code, sender_id, username, content, created_at, updated_at)
+        VALUES ('2...room', 1, ?1, 0, ?1, 'someone', '{\"text\":\"hello\"}', ?2, ?2)",
     "INSERT INTO audit_entries (period, actor_id, user_id, action, outcome, count, first_at, last_at)
         VALUES (1, ?1, ?1, 'playground.clear', 'refused', 1, ?2, ?2)",
     "INSERT INTO audit_entries (period, actor_id, user_id, action, outcome, count, first_at, last_at)
         VALUES (2, ?1, ?1, 'BanPlayer', 'allowed', 1, ?2, ?2)",
+    "INSERT INTO notifications (user_id, number, id, subject, content, code, sender_id, created_at)
+        VALUES (?1, 1, ?1, 'hello', '{}', 1, NULL, ?2)",
 ];
 
 impl Fixture {

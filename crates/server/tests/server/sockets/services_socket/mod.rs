@@ -2,6 +2,7 @@
 
 mod admission;
 mod bad_input;
+mod chat;
 mod flood;
 mod frames;
 mod functions;
