@@ -169,6 +169,8 @@ export class ChatView {
     const made = group("li", `message${continued ? " continued" : ""}${isOwn ? " own" : ""}`, badge(username, senderId), group("div", "body", head, words));
     made.dataset["id"] = message.id;
     if (isOwn) {
+      // A tap shows the tools.
+      made.tabIndex = -1;
       const edit = action("Edit", "Edit this message", "quiet small", () => this.edit(message));
       const remove = action("Remove", "Remove this message", "quiet small", () => void this.conversations.remove(message));
       made.append(group("div", "tools", edit, remove));

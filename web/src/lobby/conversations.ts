@@ -16,6 +16,9 @@ const KEPT_MAX = 1_000;
 /** Key of the open chats, which a reloaded page opens again. */
 const STORE_KEY = "aether:lobby:chats";
 
+/** Chats that are opened again. */
+const STORED_MAX = 12;
+
 /** Characters of a message that the page sends. The server takes 4,096 bytes. */
 export const MESSAGE_CHARACTERS_MAX = 600;
 
@@ -255,7 +258,7 @@ function storedConversations(): Conversation[] {
 }
 
 function storeConversations(all: readonly Conversation[]): void {
-  const stored = all.filter(({ kind }) => kind !== "room").map(({ kind, target, title }) => ({ kind, target, title }));
+  const stored = all.filter(({ kind }) => kind !== "room").slice(-STORED_MAX).map(({ kind, target, title }) => ({ kind, target, title }));
   try {
     sessionStorage.setItem(STORE_KEY, JSON.stringify(stored));
   } catch {

@@ -3,12 +3,14 @@
 import type { ChatHistory } from "../services/chat.ts";
 import { type WireMessage, messageOf } from "../services/chat.ts";
 import type { CallOptions } from "../services/requests.ts";
+import type { Time } from "../time.ts";
+import type { Reading } from "./calls.ts";
 import { CHANNEL_KINDS, type ChannelJoin, ChatChannel, type MessageReceipt } from "./chat_channel.ts";
 import type { LogEvents } from "./chat_log.ts";
 import type { RequestOptions } from "./connection.ts";
 import type { LeaveReason, NotRestored, SocketContext } from "./events.ts";
 import { changeOf, isChange } from "./members.ts";
-import { restoreErrorOf } from "./restore.ts";
+import { paced, restoreErrorOf } from "./restore.ts";
 import type { ClientMessage, Presence, WireChange, WireChannel } from "./wire.ts";
 
 export interface ChatJoinOptions extends CallOptions {
@@ -25,11 +27,13 @@ const BACKLOG_MESSAGES = 50;
 export class Chat {
   private readonly context: SocketContext;
   private readonly history: ChatHistory;
+  private readonly time: Time;
   private readonly joined = new Map<string, ChatChannel>();
 
-  constructor(context: SocketContext, history: ChatHistory) {
+  constructor(context: SocketContext, history: ChatHistory, time: Time) {
     this.context = context;
     this.history = history;
+    this.time = time;
   }
 
   /** Channels that the player has joined. */
@@ -106,14 +110,12 @@ export class Chat {
 
   private enter(joining: ChannelJoin, options: RequestOptions, backlog = 0): Promise<ChatChannel> {
     const { kind, target, isPersistent: persistence, isHidden: hidden } = joining;
-    return this.context.connection.request(
-      { channel_join: { target, type: CHANNEL_KINDS.indexOf(kind) + 1, persistence, hidden } },
-      {
-        read: ({ channel = {} }) => this.entered(joining, channel, backlog),
-        undo: ({ channel }) => this.context.connection.tell({ channel_leave: { channel_id: channel?.id ?? "" } }),
-      },
-      options,
-    );
+    const message = { channel_join: { target, type: CHANNEL_KINDS.indexOf(kind) + 1, persistence, hidden } };
+    const reading: Reading<ChatChannel> = {
+      read: ({ channel = {} }) => this.entered(joining, channel, backlog),
+      undo: ({ channel }) => this.context.connection.tell({ channel_leave: { channel_id: channel?.id ?? "" } }),
+    };
+    return paced(() => this.context.connection.request(message, reading, options), this.time, options.signal);
   }
 
   /** Records the state of a channel, and reports what changed since it was known. */

@@ -44,7 +44,7 @@ export class Socket implements AsyncIterable<SocketEvent> {
     this.matchmaker = new Matchmaker(context);
     this.parties = new Parties(context, this.matchmaker, parts.time);
     this.matches = new Matches(context);
-    this.chat = new Chat(context, history);
+    this.chat = new Chat(context, history, parts.time);
     this.connection.start();
   }
 

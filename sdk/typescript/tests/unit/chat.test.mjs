@@ -252,6 +252,24 @@ test("a channel that cannot be joined again is reported", async () => {
   assert.deepEqual([channel.isJoined, network.of("chat_left")[0].reason], [false, "not_restored"]);
 });
 
+test("joins that follow each other too fast are sent again", async () => {
+  const { network, socket } = await inRoom();
+  const tooFast = { error: { code: 0, message: "Too many messages. Send fewer per second." } };
+  let refusals = 2;
+  network.answers.channel_join = ({ target }) => ((refusals -= 1) >= 0 ? tooFast : { channel: { id: `2...${target}`, self: wire("ann") } });
+  const joining = outcome(socket.chat.joinRoom("other"));
+  await network.time.pass(750);
+  assert.equal(joining.value.id, "2...other");
+  refusals = 3;
+  network.peer.cut();
+  await network.time.pass(2_500);
+  assert.deepEqual([network.of("connected").at(-1).notRestored, socket.chat.all.length], [[], 2]);
+  refusals = 100;
+  const failing = outcome(socket.chat.joinRoom("third"));
+  await network.time.pass(5_000);
+  assert.match(failing.error.message, /Too many messages/);
+});
+
 test("a channel that was left is not joined again", async () => {
   const { network, socket, channel } = await inRoom();
   await channel.leave();
