@@ -13,6 +13,8 @@ import { Notifications } from "./services/notification.ts";
 import { PartyDirectory } from "./services/party.ts";
 import { Profiles } from "./services/profile.ts";
 import { Purchases } from "./services/purchase.ts";
+import { RemoteValues } from "./services/remote_value.ts";
+import { Reports } from "./services/report.ts";
 import { Requests, type RequestsOptions } from "./services/requests.ts";
 import { Server } from "./services/server.ts";
 import { Session, type SessionOptions } from "./services/session.ts";
@@ -36,6 +38,8 @@ export class Client {
   readonly groups: Groups;
   readonly chat: ChatHistory;
   readonly notifications: Notifications;
+  readonly reports: Reports;
+  readonly remoteValues: RemoteValues;
   readonly profiles: Profiles;
   readonly parties: PartyDirectory;
   readonly purchases: Purchases;
@@ -53,6 +57,8 @@ export class Client {
     this.groups = new Groups(this.session);
     this.chat = new ChatHistory(this.session);
     this.notifications = new Notifications(this.session);
+    this.reports = new Reports(this.session);
+    this.remoteValues = new RemoteValues(this.session);
     this.profiles = new Profiles(this.session);
     this.parties = new PartyDirectory(this.session);
     this.purchases = new Purchases(this.session);

@@ -39,6 +39,8 @@ export {
   type ValidateOptions,
 } from "./services/purchase.ts";
 export type { LeaderboardRecord, Operator, RecordListOptions, RecordPage, RecordWrite } from "./services/record.ts";
+export { type RemoteValueOptions, RemoteValues } from "./services/remote_value.ts";
+export { type FiledReport, type NewReport, Reports } from "./services/report.ts";
 export { type Call, type CallOptions, Requests, type RequestsOptions } from "./services/requests.ts";
 export {
   type Guest,
@@ -118,6 +120,7 @@ export type { Parties } from "./socket/parties.ts";
 export type { Party, PartyOptions } from "./socket/party.ts";
 export type { Socket } from "./socket/socket.ts";
 export type { Status } from "./socket/status.ts";
+export type { ValueWatch } from "./socket/value_watch.ts";
 export type { Presence } from "./socket/wire.ts";
 
 export {

@@ -23,6 +23,7 @@ export interface Group<Metadata = JsonObject> {
   readonly isOpen: boolean;
   readonly members: number;
   readonly membersMax: number;
+  /** Words that the group is found by, in lower case. */
   readonly tags: readonly string[];
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -47,6 +48,7 @@ export interface GroupChange {
   readonly language?: string;
   readonly avatarUrl?: string;
   readonly isOpen?: boolean;
+  /** Replaces all tags. */
   readonly tags?: readonly string[];
 }
 
@@ -117,7 +119,9 @@ export class Groups {
 
   /** Changes the given fields. Admins may. */
   async update(id: string, change: GroupChange, options?: CallOptions): Promise<void> {
-    const call = { method: "PUT", path: path`/v2/group/${id}`, body: fieldsOf(change), isIdempotent: true } as const;
+    // An empty list on the wire is the same as none.
+    const body = { ...fieldsOf(change), ...(change.tags?.length === 0 && { clear_tags: true }) };
+    const call = { method: "PUT", path: path`/v2/group/${id}`, body, isIdempotent: true } as const;
     await this.session.call(call, options);
   }
 

@@ -12,8 +12,8 @@ import type { Presence } from "./wire.ts";
 
 /** Something that could not be restored after a lost connection. */
 export interface NotRestored {
-  readonly what: "status" | "party" | "match" | "chat";
-  /** Id of the party, match or channel; empty for the status. */
+  readonly what: "status" | "party" | "match" | "chat" | "remote_values";
+  /** Id of the party, match or channel; empty otherwise. */
   readonly id: string;
   readonly error: AetherError;
 }
@@ -99,6 +99,8 @@ export type SocketEvent =
   | ({ readonly kind: "chat_gap"; readonly channel: ChatChannel } & Gap)
   | { readonly kind: "chat_left"; readonly channel: ChatChannel; readonly reason: LeaveReason; readonly text: string }
   | { readonly kind: "notifications"; readonly notifications: readonly Notification[] }
+  /** A remote value has changed, after `remoteValues.watch`. Without a version it was deleted. */
+  | { readonly kind: "remote_value"; readonly key: string; readonly version: number | undefined }
   /** Server code sent data to a stream. */
   | { readonly kind: "stream_data"; readonly stream: StreamName; readonly sender: Presence | undefined; readonly data: string }
   | { readonly kind: "stream_members"; readonly stream: StreamName; readonly joins: readonly Presence[]; readonly leaves: readonly Presence[] };

@@ -15,6 +15,7 @@ import { changeOf } from "./members.ts";
 import { Parties } from "./parties.ts";
 import { restoreErrorOf } from "./restore.ts";
 import { Status } from "./status.ts";
+import { ValueWatch } from "./value_watch.ts";
 import { type ServerMessage, type WireStream, presenceOf } from "./wire.ts";
 
 export class Socket implements AsyncIterable<SocketEvent> {
@@ -23,6 +24,7 @@ export class Socket implements AsyncIterable<SocketEvent> {
   readonly matchmaker: Matchmaker;
   readonly matches: Matches;
   readonly chat: Chat;
+  readonly remoteValues: ValueWatch;
   private readonly connection: Connection;
   private readonly emitter = new Emitter<SocketEvent>("The socket is closed.");
   private hasConnected = false;
@@ -45,6 +47,7 @@ export class Socket implements AsyncIterable<SocketEvent> {
     this.parties = new Parties(context, this.matchmaker, parts.time);
     this.matches = new Matches(context);
     this.chat = new Chat(context, history, parts.time);
+    this.remoteValues = new ValueWatch(context);
     this.connection.start();
   }
 
@@ -99,12 +102,16 @@ export class Socket implements AsyncIterable<SocketEvent> {
 
   private async restore(): Promise<void> {
     const failures: NotRestored[] = [];
-    try {
-      await this.status.restore();
-    } catch (thrown) {
-      failures.push({ what: "status", id: "", error: restoreErrorOf(thrown) });
-    }
+    const restore = async (what: NotRestored["what"], restoring: Promise<void>): Promise<void> => {
+      try {
+        await restoring;
+      } catch (thrown) {
+        failures.push({ what, id: "", error: restoreErrorOf(thrown) });
+      }
+    };
+    await restore("status", this.status.restore());
     failures.push(...(await this.parties.restore()), ...(await this.matches.restore()), ...(await this.chat.restore()));
+    await restore("remote_values", this.remoteValues.restore());
     this.notRestored = failures;
   }
 
@@ -155,8 +162,10 @@ export class Socket implements AsyncIterable<SocketEvent> {
       this.emitter.emit({ kind: "stream_members", stream: streamOf(stream_presence_event.stream), ...changeOf(stream_presence_event) });
     }
     if (stream_data !== undefined) {
+      const [stream, data] = [streamOf(stream_data.stream), stream_data.data ?? ""];
+      if (this.remoteValues.handle(stream, data)) return;
       const sender = stream_data.sender && presenceOf(stream_data.sender);
-      this.emitter.emit({ kind: "stream_data", stream: streamOf(stream_data.stream), sender, data: stream_data.data ?? "" });
+      this.emitter.emit({ kind: "stream_data", stream, sender, data });
     }
   }
 }

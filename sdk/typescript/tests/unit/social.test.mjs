@@ -53,15 +53,18 @@ test("groups are created, changed and managed", async () => {
   const created = await client.groups.create({ name: "Dragons", isOpen: true, membersMax: 50, language: "en", tags: ["eu"] });
   assert.deepEqual([created.id, created.isOpen, created.members, created.membersMax, created.tags, created.metadata, created.description], ["g/1", true, 3, 50, ["eu"], { level: 2 }, ""]);
   await client.groups.update("g/1", { description: "d", isOpen: false });
+  await client.groups.update("g/1", { tags: [] });
   for (const act of ["join", "leave", "delete"]) await client.groups[act]("g/1");
   for (const act of ["add", "kick", "ban", "promote", "demote"]) await client.groups[act]("g/1", ["u2", "u3"]);
-  assert.deepEqual(all.asked.slice(0, 2).map(({ body }) => body), [
+  assert.deepEqual(all.asked.slice(0, 3).map(({ body }) => body), [
     { name: "Dragons", lang_tag: "en", open: true, tags: ["eu"], max_count: 50 },
     { description: "d", open: false },
+    { tags: [], clear_tags: true },
   ]);
   const users = "user_ids=u2&user_ids=u3";
   assert.deepEqual(all.paths, [
     "POST /v2/group",
+    "PUT /v2/group/g%2F1",
     "PUT /v2/group/g%2F1",
     "POST /v2/group/g%2F1/join",
     "POST /v2/group/g%2F1/leave",
@@ -90,6 +93,28 @@ test("groups, their members, and the groups of a user are listed", async () => {
     "GET /v2/user/u1/group?limit=100",
     "GET /v2/user/u2/group?limit=1&state=0",
   ]);
+});
+
+test("players are reported", async () => {
+  const { client, all } = await made({ id: "r1", added: true }, { id: "r1" });
+  const filed = await client.reports.file({ userId: "u2", category: "spam", text: "t", channelId: "2...a", messageIds: ["m1"], matchId: "m." });
+  const full = await client.reports.file({ userId: "u2", category: "spam" });
+  assert.deepEqual([filed, full], [{ id: "r1", isAdded: true }, { id: "r1", isAdded: false }]);
+  assert.deepEqual(all.paths, ["POST /v2/report", "POST /v2/report"]);
+  assert.deepEqual(all.asked.map(({ body }) => body), [
+    { user_id: "u2", category: "spam", text: "t", channel_id: "2...a", message_ids: ["m1"], match_id: "m." },
+    { user_id: "u2", category: "spam" },
+  ]);
+});
+
+test("remote values that have not changed are not read again", async () => {
+  const first = { values: { speed: 3, names: ["a"] }, hash: "h1", unchanged: false };
+  const { client, all } = await made(first, { values: {}, hash: "h1", unchanged: true }, { values: { speed: 4 }, hash: "h2" }, { values: {}, hash: "h3" });
+  assert.deepEqual(await client.remoteValues.read(), { speed: 3, names: ["a"] });
+  assert.deepEqual(await client.remoteValues.read(), { speed: 3, names: ["a"] });
+  assert.equal(await client.remoteValues.value("speed", 1), 4);
+  assert.equal(await client.remoteValues.value("missing", "otherwise"), "otherwise");
+  assert.deepEqual(all.paths, ["GET /v2/values", "GET /v2/values?hash=h1", "GET /v2/values?keys=speed", "GET /v2/values?keys=missing"]);
 });
 
 test("notifications are listed from a cursor and deleted", async () => {
