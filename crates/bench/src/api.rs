@@ -229,9 +229,14 @@ async fn counters(server: &Server) -> Outcome<Counters> {
 
 /// Creates the accounts.
 async fn sign_up(address: SocketAddr) -> Outcome<Setting> {
+    Ok(Setting { accounts: accounts(address, ACCOUNTS).await?, fresh: std::process::id() })
+}
+
+/// Creates accounts, and returns the token and user id of each.
+pub async fn accounts(address: SocketAddr, count: usize) -> Outcome<Vec<(String, String)>> {
     let mut connection = Connection::open(address).await?;
-    let mut setting = Setting { fresh: std::process::id(), ..Setting::default() };
-    for number in 0..ACCOUNTS {
+    let mut accounts = Vec::new();
+    for number in 0..count {
         let answer = connection.ask(&login(&format!("bench-device-{number:06}"), "true")).await?;
         if answer.0 != 200 {
             return Err(
@@ -241,9 +246,9 @@ async fn sign_up(address: SocketAddr) -> Outcome<Setting> {
         let session: Value = serde_json::from_slice(answer.1)?;
         let token = session["token"].as_str().ok_or("the answer contains no token")?.to_owned();
         let user = user_of(&token)?;
-        setting.accounts.push((token, user));
+        accounts.push((token, user));
     }
-    Ok(setting)
+    Ok(accounts)
 }
 
 /// Reads the user id from a token.

@@ -3,6 +3,7 @@
 mod api;
 mod bare;
 mod bare_api;
+mod chat;
 mod child;
 mod connections;
 mod crowd;
@@ -40,6 +41,8 @@ enum Bench {
     Relay(relay::RelayArguments),
     /// Relayed matches on the services socket: number of clients, compared with relay rooms
     RelayWs(relay::RelayWsArguments),
+    /// Stored chat messages: one channel of 1,000 members, and 1,000 channels of 10
+    Chat(Length),
     /// 500 players in one room with full visibility
     Crowd(Length),
     /// 300 players at 40 Hz: time from an input to the state that includes it
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Bench::BareApi(arguments) => bare_api::run(&arguments),
         Bench::Relay(arguments) => run_pinned(|| relay::run(arguments)),
         Bench::RelayWs(arguments) => run_pinned(|| relay::run_ws(arguments)),
+        Bench::Chat(length) => run_pinned(|| chat::run(length)),
         Bench::Crowd(length) => run_pinned(|| crowd::run(length)),
         Bench::Spatial(length) => run_pinned(|| spatial::run(length)),
         Bench::Api(length) => run_pinned(|| api::run(length)),

@@ -242,7 +242,7 @@ fn measure(swarm: &mut Swarm, (server, protocol): (&Server, Protocol), length: L
             let stamp = at - epoch;
             sent += u64::from((from..to).contains(&stamp));
             let client = sender(number, clients);
-            let message = protocol.message(stamp, swarm.match_id(client))?;
+            let message = protocol.message(stamp, swarm.joined_id(client))?;
             swarm.send(client, &message);
         }
         swarm.poll(schedule.next(), &mut |_, message| tally.take(message))?;

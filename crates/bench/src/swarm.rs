@@ -5,7 +5,7 @@ use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, client_f
 use aether_framing::websocket::handshake::{client_key, client_request, parse_response};
 use aether_messages::prost::Message as _;
 use aether_messages::realtime::envelope::Message;
-use aether_messages::realtime::{Envelope, MatchCreate};
+use aether_messages::realtime::{ChannelJoin, Envelope, MatchCreate};
 use aether_wire::{ClientMessage, Hello, RoomSelector, SUBPROTOCOL_PROTOBUF, ServerMessage, Token};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll};
@@ -53,7 +53,7 @@ struct JoinRequest {
 
 /// Meaning of a message to a client that joins.
 enum JoinAnswer {
-    /// The client has joined; id of its match, for `/ws`.
+    /// The client has joined; id of its match or channel, for `/ws`.
     Joined(String),
     Refused,
     /// Something else, such as presences.
@@ -80,10 +80,20 @@ impl JoiningClient {
 
     /// Creates a client of the services socket with a token, for a relayed match by name.
     pub fn of_match(token: &str, name: String) -> JoiningClient {
-        let message = Some(Message::MatchCreate(MatchCreate { name }));
-        let message = Envelope { cid: "1".to_owned(), message }.encode_to_vec();
+        JoiningClient::of_socket(token, Message::MatchCreate(MatchCreate { name }))
+    }
+
+    /// Creates a client of the services socket with a token, for a chat room by name. Its messages are stored.
+    pub fn of_channel(token: &str, name: String) -> JoiningClient {
+        let join = ChannelJoin { target: name, r#type: 1, persistence: Some(true), hidden: Some(true) };
+        JoiningClient::of_socket(token, Message::ChannelJoin(join))
+    }
+
+    fn of_socket(token: &str, request: Message) -> JoiningClient {
+        let message = Envelope { cid: "1".to_owned(), message: Some(request) }.encode_to_vec();
         let read_answer = |message: &[u8]| match Envelope::decode(message).map(|envelope| envelope.message) {
             Ok(Some(Message::Match(joined))) => JoinAnswer::Joined(joined.match_id),
+            Ok(Some(Message::Channel(joined))) => JoinAnswer::Joined(joined.id),
             Ok(Some(Message::Error(_))) | Err(_) => JoinAnswer::Refused,
             Ok(_) => JoinAnswer::Unrelated,
         };
@@ -99,8 +109,8 @@ struct Client {
     stream: TcpStream,
     decoder: Decoder,
     stage: Stage,
-    /// Id of its match, for `/ws`.
-    match_id: String,
+    /// Id of its match or channel, for `/ws`.
+    joined_id: String,
     /// Bytes that the operating system has not accepted yet.
     out: Vec<u8>,
     open: bool,
@@ -136,9 +146,9 @@ impl Swarm {
         self.clients.len()
     }
 
-    /// Returns the id of a client's match, for `/ws`.
-    pub fn match_id(&self, client: usize) -> &str {
-        &self.clients[client].match_id
+    /// Returns the id of a client's match or channel, for `/ws`.
+    pub fn joined_id(&self, client: usize) -> &str {
+        &self.clients[client].joined_id
     }
 
     /// Connects clients and returns when all have joined.
@@ -193,7 +203,7 @@ impl Swarm {
             stream,
             decoder: Decoder::new(Role::Client, MESSAGE_BYTES_MAX),
             stage: Stage::Upgrading { key, head: Vec::new(), subprotocol, request },
-            match_id: String::new(),
+            joined_id: String::new(),
             out: Vec::new(),
             open: true,
         });
@@ -301,12 +311,12 @@ impl Client {
             }
             _ => bytes,
         };
-        let Client { decoder, stage, match_id, out, .. } = self;
+        let Client { decoder, stage, joined_id, out, .. } = self;
         let mut closed = false;
         let fed = decoder.feed(bytes, &mut |incoming| match incoming {
             Incoming::Binary(message) => match stage {
                 Stage::Joining(read_answer) => match read_answer(message) {
-                    JoinAnswer::Joined(id) => (*stage, *match_id) = (Stage::Joined, id),
+                    JoinAnswer::Joined(id) => (*stage, *joined_id) = (Stage::Joined, id),
                     JoinAnswer::Refused => closed = true,
                     JoinAnswer::Unrelated => {}
                 },
@@ -332,6 +342,11 @@ impl SendSchedule {
     /// Creates a schedule with `hertz` messages per second and client.
     pub fn new(hertz: u32, clients: usize) -> SendSchedule {
         SendSchedule { start: Instant::now(), interval: Duration::from_secs(1) / hertz / clients as u32, next: 0 }
+    }
+
+    /// Creates a schedule of all clients together.
+    pub fn per_second(messages: u32) -> SendSchedule {
+        SendSchedule { start: Instant::now(), interval: Duration::from_secs(1) / messages, next: 0 }
     }
 
     /// Time of the next message.

@@ -15,6 +15,7 @@ mod declare;
 pub mod error;
 pub mod event;
 mod facebook;
+pub mod friend;
 pub mod group;
 mod hooks;
 pub mod http_client;

@@ -9,6 +9,7 @@ use crate::chat::Chat;
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
+use crate::friend::Friends;
 use crate::group::Groups;
 use crate::hooks::Hooks;
 use crate::http_client::{self, HttpClient};
@@ -132,6 +133,8 @@ pub struct Services {
     pub chat: Arc<Chat>,
     /// Live and stored notifications of users.
     pub notifications: Arc<Notifications>,
+    /// Friends, invites and blocks of users.
+    pub friends: Arc<Friends>,
     /// Parties of players.
     pub parties: Arc<PartyService>,
     /// Reported events.
@@ -189,15 +192,13 @@ impl Services {
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
         let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
+        let notifications = Arc::new(notifications);
+        let friends = Friends::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
-        let notifications = Arc::new(notifications);
         let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
-        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router));
-        let notifications = Arc::new(notifications);
         let group_notifications = Arc::clone(&notifications);
         let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
         Ok(Services {
-            accounts: accounts.with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user))),
             groups: Arc::new(groups),
             accounts: accounts
                 .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
@@ -213,6 +214,7 @@ impl Services {
             match_tokens,
             chat,
             notifications,
+            friends: Arc::new(friends),
             parties,
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),

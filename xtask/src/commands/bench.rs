@@ -97,6 +97,7 @@ const BENCHES: &[Bench] = &[
     bench("store", "aether-store", "store"),
     network("relay"),
     network("relay-ws"),
+    network("chat"),
     network("crowd"),
     network("spatial-300"),
     network("connections"),

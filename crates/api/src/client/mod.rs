@@ -7,6 +7,7 @@ mod access;
 mod account;
 mod chat;
 mod event;
+mod friend;
 mod group;
 mod layer;
 mod leaderboard;
@@ -164,6 +165,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(chat::routes)
         .with(event::routes)
         .with(group::routes)
+        .with(friend::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
         .with(notification::routes)

@@ -8,15 +8,7 @@ use axum::routing::{MethodFilter, on};
 use http::Method;
 
 /// Method, path, operation and feature of each call. docs/reference/compatibility.md lists the same.
-const UNBUILT: &[(Method, &str, &str, &str)] = &[
-    (Method::DELETE, "/v2/friend", "DeleteFriends", "friends"),
-    (Method::GET, "/v2/friend", "ListFriends", "friends"),
-    (Method::POST, "/v2/friend", "AddFriends", "friends"),
-    (Method::POST, "/v2/friend/block", "BlockFriends", "friends"),
-    (Method::POST, "/v2/friend/facebook", "ImportFacebookFriends", "friends"),
-    (Method::GET, "/v2/friend/friends", "ListFriendsOfFriends", "friends"),
-    (Method::POST, "/v2/friend/steam", "ImportSteamFriends", "friends"),
-];
+const UNBUILT: &[(Method, &str, &str, &str)] = &[];
 
 /// Adds routes for all calls that are not built.
 pub(super) fn with_unbuilt<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {

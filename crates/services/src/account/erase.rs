@@ -32,6 +32,8 @@ const OWNED: &[(&str, &str)] = &[
     ("audit_entries", "user_id"),
     ("chat_messages", "sender_id"),
     ("notifications", "sender_id"),
+    ("friend_edges", "user_id"),
+    ("friend_edges", "other_id"),
 ];
 
 /// Tables whose rows stay without an owner, because another account must not use the purchase again. The shop's answer
@@ -120,6 +122,9 @@ impl Accounts {
 
 fn erase(transaction: &mut Transaction<'_>, user: Uuid, now: i64) -> Result<(), StoreError> {
     group::forget_user(transaction, user, now)?;
+    let others = "UPDATE users SET edge_count = edge_count - 1
+        WHERE id IN (SELECT user_id FROM friend_edges WHERE other_id = ?1)";
+    transaction.execute(others, values![user])?;
     for &(table, column) in OWNED {
         transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), values![user])?;
     }

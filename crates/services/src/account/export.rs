@@ -194,6 +194,9 @@ const SECTIONS: &[Section] = &[
             ("content", Json),
             ("created_at", Number),
             ("updated_at", Number),
+        ],
+    },
+    Section {
         table: "tournament_entrants",
         owner: "owner_id",
         order: "tournament, expiry",
@@ -292,6 +295,12 @@ const SECTIONS: &[Section] = &[
             ("sender_id", Id),
             ("created_at", Number),
         ],
+    },
+    Section {
+        table: "friend_edges",
+        owner: "user_id",
+        order: "other_id",
+        columns: &[("other_id", Id), ("state", Number), ("metadata", Json), ("updated_at", Number)],
     },
     Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },
 ];

@@ -27,7 +27,7 @@ pub(crate) use fields::{check_characters, check_text};
 pub use owner::{CURRENT_PASSWORD, OwnerClaim};
 pub use sign_in::{SignIn, SignInMethod, SignedIn};
 pub use user::{Account, USERS_MAX, User};
-pub(crate) use user::{apply, name_taken, with_list};
+pub(crate) use user::{USER_COLUMNS, USER_COLUMNS_COUNT, apply, name_taken, read_user, with_list};
 
 use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError};

@@ -90,7 +90,7 @@ impl Serve for GetUsers {
 }
 
 /// Parses the id of a user.
-fn user_id(text: &str) -> Result<Uuid, ServiceError> {
+pub(crate) fn user_id(text: &str) -> Result<Uuid, ServiceError> {
     Uuid::try_parse(text).map_err(|_| ServiceError::invalid("A user's ID must be a UUID."))
 }
 

@@ -68,9 +68,13 @@ pub struct Account {
 }
 
 /// Columns of a [`User`]. Client texts contain no line breaks, so line breaks separate list elements.
-const USER_COLUMNS: &str = "u.id, u.username, u.display_name, u.avatar_url, u.lang_tag, u.location, u.timezone,
+pub(crate) const USER_COLUMNS: &str =
+    "u.id, u.username, u.display_name, u.avatar_url, u.lang_tag, u.location, u.timezone,
     u.metadata, u.edge_count, u.created_at, u.updated_at,
     (SELECT string_agg(i.provider || ' ' || i.subject, '\n') FROM user_identities i WHERE i.user_id = u.id)";
+
+/// Number of [`USER_COLUMNS`].
+pub(crate) const USER_COLUMNS_COUNT: usize = 12;
 
 /// Additional columns of an [`Account`].
 const ACCOUNT_COLUMNS: &str = "u.wallet, u.email, u.custom_id, u.role, u.verified_at, u.disabled_at,
@@ -231,7 +235,8 @@ pub(crate) fn with_list(statement: &str, end: &str, keys: &mut Vec<SqlValue<'_>>
     statement
 }
 
-fn read_user(row: &SqlRow<'_>) -> Result<User, StoreError> {
+/// Reads a user from the first columns of a row.
+pub(crate) fn read_user(row: &SqlRow<'_>) -> Result<User, StoreError> {
     let identities = row.get::<Option<String>>(11)?.unwrap_or_default();
     let identities = identities.lines().filter_map(|line| line.split_once(' '));
     Ok(User {

@@ -37,7 +37,8 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, chat, event, group, leaderboard, matches, matchmaker, notification, party, profile, purchase, router, session, status, storage, tournament,
+    account, admin, chat, event, friend, group, leaderboard, matches, matchmaker, notification, party, profile,
+    purchase, router, session, status, storage, tournament,
 };
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
@@ -127,6 +128,7 @@ impl Operations {
             .and(chat::serve::operations)
             .and(event::serve::operations)
             .and(group::serve::operations)
+            .and(friend::serve::operations)
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
             .and(matchmaker::serve::operations)

@@ -181,7 +181,7 @@ impl Chat {
         }
     }
 
-    /// Removes a message that the session's user has sent.
+    /// Removes a message that the session's user has sent, or a message of a group whose admin the user is.
     pub async fn remove(&self, session: Uuid, channel: &Channel, id: Uuid) -> Result<ChatMessage, ServiceError> {
         let presence = self.presence(session, channel)?;
         match self.unstored_change(&presence, channel, id, code::REMOVE, "{}") {

@@ -234,8 +234,7 @@ impl Leaderboards {
             );
             loop {
                 let (id, sql) = (board_id.to_owned(), sql.clone());
-                let step =
-                    self.store.write(move |transaction| transaction.execute(&sql, values![&id, DELETE_STEP]));
+                let step = self.store.write(move |transaction| transaction.execute(&sql, values![&id, DELETE_STEP]));
                 let deleted = step.await.map_err(|error: StoreError| ServiceError::from(error))?;
                 if deleted < DELETE_STEP as u64 {
                     break;

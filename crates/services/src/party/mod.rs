@@ -94,6 +94,13 @@ impl Parties {
         self.parties.contains_key(party_id)
     }
 
+    /// Returns the users of a party. A party that does not exist has none.
+    #[must_use]
+    pub fn members(&self, party_id: &str) -> Vec<Uuid> {
+        let members = self.parties.get(party_id).map_or(&[][..], |party| &party.members);
+        members.iter().map(|member| member.user_id).collect()
+    }
+
     /// Creates a party, whose first member and leader is the creator. Answers with its state.
     pub fn create(&mut self, new: NewParty, creator: UserPresence, now_ms: i64) -> Result<Outcome, PartyError> {
         if !(1..=SIZE_MAX).contains(&new.max_size) {

@@ -1,6 +1,6 @@
 //! Handlers of the party messages of the socket, and of the list of parties.
 
-use super::{NewParty, PartyFilter, PartyInfo, PartyUpdate, TicketRequest, limits, message};
+use super::{NewParty, PartyError, PartyFilter, PartyInfo, PartyUpdate, TicketRequest, limits, message};
 use crate::ServiceError;
 use crate::calls::{Call, Operations, RatePreset, Serve, answer_blocks};
 use crate::clock::new_id;
@@ -20,6 +20,9 @@ const INVALID_PRESENCE: ServiceError = ServiceError::new(
     GrpcCode::InvalidArgument,
     "Invalid presence. Send the user_id and the session_id of a presence of the party.",
 );
+
+const BLOCKED: ServiceError =
+    ServiceError::new(GrpcCode::FailedPrecondition, "This user and a member of the party are blocked.");
 
 pub(crate) fn operations(operations: Operations) -> Operations {
     operations
@@ -48,7 +51,14 @@ impl Serve for PartyCreate {
 
 impl Serve for PartyJoin {
     async fn serve(call: &Call<'_>, request: realtime::PartyJoin) -> Result<Empty, ServiceError> {
-        call.services.parties.join(call.socket()?, &request.party_id)?;
+        let socket = call.socket_session()?;
+        // A party with a block between the user and a member looks as if it did not exist.
+        let members = call.services.parties.members(&request.party_id);
+        let others = members.into_iter().filter(|member| *member != socket.user).collect();
+        if !call.services.friends.blocked_among(socket.user, others).await?.is_empty() {
+            return Err(PartyError::NotFound.into());
+        }
+        call.services.parties.join(socket.session, &request.party_id)?;
         Ok(Empty::default())
     }
 }
@@ -69,7 +79,12 @@ impl Serve for PartyPromote {
 
 impl Serve for PartyAccept {
     async fn serve(call: &Call<'_>, request: realtime::PartyAccept) -> Result<Empty, ServiceError> {
-        call.services.parties.accept(call.socket()?, &request.party_id, &parse_presence(request.presence)?)?;
+        let (socket, target) = (call.socket()?, parse_presence(request.presence)?);
+        let members = call.services.parties.members(&request.party_id);
+        if !call.services.friends.blocked_among(target.user_id, members).await?.is_empty() {
+            return Err(BLOCKED);
+        }
+        call.services.parties.accept(socket, &request.party_id, &target)?;
         Ok(Empty::default())
     }
 }

@@ -128,6 +128,12 @@ impl PartyService {
         removed.map(drop)
     }
 
+    /// Returns the users of a party. A party that does not exist has none.
+    #[must_use]
+    pub fn members(&self, party_id: &str) -> Vec<Uuid> {
+        self.parties().members(party_id)
+    }
+
     /// Lists parties that are not hidden.
     pub fn list(&self, filter: &PartyFilter) -> Result<PartyPage, ServiceError> {
         Ok(self.parties().list(filter)?)

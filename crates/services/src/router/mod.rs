@@ -196,6 +196,19 @@ impl Router {
         self.change(|state| state.table.unfollow(session, users))
     }
 
+    /// Ends the follows of two users of each other.
+    pub fn unfollow_each_other(&self, one: Uuid, other: Uuid) {
+        self.change(|state| {
+            for (follower, followed) in [(one, other), (other, one)] {
+                let sessions: Vec<Uuid> = state.table.members(&StreamId::notifications(follower)).collect();
+                for session in sessions {
+                    // A connected session can always unfollow.
+                    let _ = state.table.unfollow(session, &[followed]);
+                }
+            }
+        });
+    }
+
     /// Returns the streams that a session is in.
     #[must_use]
     pub fn streams(&self, session: Uuid) -> Vec<StreamId> {

@@ -5,9 +5,10 @@
 
 pub(crate) mod serve;
 
-use crate::account::{Accounts, USERS_MAX};
+use crate::account::USERS_MAX;
 use crate::error::ServiceError;
 use crate::router::{Presence, PresenceMeta, Router, SocketSession, StreamId};
+use crate::services::Services;
 use uuid::Uuid;
 
 const INVALID_USER: ServiceError =
@@ -36,11 +37,11 @@ pub fn update(router: &Router, session: Uuid, user: Uuid, status: Option<String>
     Ok(())
 }
 
-/// Follows users by id and username. Returns their current statuses. Users that do not exist are ignored.
+/// Follows users by id and username. Returns their current statuses. Users that do not exist, or with a block in between,
+/// are ignored.
 pub async fn follow(
-    router: &Router,
-    accounts: &Accounts,
-    session: Uuid,
+    services: &Services,
+    follower: &SocketSession,
     ids: Vec<Uuid>,
     usernames: Vec<String>,
 ) -> Result<Vec<Presence>, ServiceError> {
@@ -50,9 +51,11 @@ pub async fn follow(
     if ids.is_empty() && usernames.is_empty() {
         return Ok(Vec::new());
     }
-    let users = accounts.users(ids, usernames, Vec::new()).await?;
-    let users: Vec<Uuid> = users.iter().map(|user| user.id).collect();
-    router.follow(session, &users)
+    let users = services.accounts.users(ids, usernames, Vec::new()).await?;
+    let mut users: Vec<Uuid> = users.iter().map(|user| user.id).collect();
+    let blocked = services.friends.blocked_among(follower.user, users.clone()).await?;
+    users.retain(|user| !blocked.contains(user));
+    services.router.follow(follower.session, &users)
 }
 
 fn parse_ids(ids: &[String]) -> Result<Vec<Uuid>, ServiceError> {

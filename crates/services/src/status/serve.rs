@@ -15,9 +15,8 @@ impl Serve for StatusFollow {
     const PRESET: RatePreset = RatePreset::Read;
 
     async fn serve(call: &Call<'_>, request: realtime::StatusFollow) -> Result<realtime::Status, ServiceError> {
-        let (session, ids) = (call.socket()?, status::parse_ids(&request.user_ids)?);
-        let services = call.services;
-        let followed = status::follow(&services.router, &services.accounts, session, ids, request.usernames);
+        let (follower, ids) = (call.socket_session()?, status::parse_ids(&request.user_ids)?);
+        let followed = status::follow(call.services, &follower, ids, request.usernames);
         let presences = followed.await?.iter().map(|presence| presence.to_message(mode::STATUS)).collect();
         Ok(realtime::Status { presences })
     }

@@ -132,9 +132,8 @@ impl Tournaments {
         may_change(caller, &board, write.owner)?;
         let entry = self.entry(&board, write.owner, NOT_ACTIVE_FOR_SCORES)?;
         let expiry = entry.expiry;
-        let count = move |transaction: &mut Transaction<'_>| {
-            enter(transaction, &entry, true).map(|(attempts, _)| attempts)
-        };
+        let count =
+            move |transaction: &mut Transaction<'_>| enter(transaction, &entry, true).map(|(attempts, _)| attempts);
         self.boards.write_attempt(board, expiry, write, count).await.map_err(|error| self.explain(id, error))
     }
 

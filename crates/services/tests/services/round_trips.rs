@@ -141,6 +141,7 @@ impl Counted {
             operator: Operator::Best,
             reset_schedule: String::new(),
             metadata: "{}".to_owned(),
+            tournament: None,
         };
         self.boards.create(board).await.expect("a board");
         let score = |number: usize| RecordWrite {

@@ -108,6 +108,8 @@ fn erase_again(transaction: &mut Transaction<'_>) -> Result<u64, StoreError> {
     }
     if users > 0 {
         repair_groups(transaction)?;
+        let count = "(SELECT count(*) FROM friend_edges e WHERE e.user_id = users.id)";
+        transaction.execute(&format!("UPDATE users SET edge_count = {count} WHERE edge_count <> {count}"), &[])?;
     }
     Ok(users)
 }

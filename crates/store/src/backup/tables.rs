@@ -59,6 +59,7 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("groups", &[]),
     Table::new("group_members", &["user_id"]),
     Table::new("group_tags", &[]),
+    Table::new("friend_edges", &["user_id", "other_id"]),
 ];
 
 /// A column of a table.

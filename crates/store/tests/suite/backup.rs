@@ -31,6 +31,7 @@ const USER_TABLES: &[(&str, &str)] = &[
     ("room_creators", "user_id"),
     ("chat_messages", "sender_id"),
     ("notifications", "user_id"),
+    ("friend_edges", "user_id"),
 ];
 
 /// Writes a user with a row in each of these tables.
@@ -139,7 +140,9 @@ fn add_social(transaction: &mut Transaction<'_>, id: Uuid) -> Result<(), StoreEr
         "INSERT INTO notifications (user_id, number, id, subject, content, code, sender_id, created_at)
          VALUES (?1, 1, ?1, 'é', '{}', -2, NULL, 1)",
         values![id],
-    )
+    )?;
+    add("INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?1, 3, 1)", values![id])?;
+    add("UPDATE users SET edge_count = 1 WHERE id = ?1", values![id])
 }
 
 /// Writes two users, a message and an erasure.
@@ -194,7 +197,7 @@ async fn a_backup_of_any_database_is_restored_into_any_other() {
         let store = source.open().await;
         fill(&store).await;
         let (bytes, summary) = backup(&store).await;
-        assert_eq!(summary, Summary { rows: 45, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
+        assert_eq!(summary, Summary { rows: 49, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
         for target in databases() {
             let copy = target.open().await;
             assert_eq!(try_restore(&copy, &bytes, false).await, Ok(summary), "{} to {}", source.name, target.name);
@@ -329,7 +332,8 @@ async fn an_older_backup_is_migrated() {
         assert_eq!((status.applied, status.pending), (ALL.to_vec(), vec![]), "{}", database.name);
         assert_eq!(backup(&store).await.1.rows, 1, "{}: the erasure stays", database.name);
         add(&store, 1).await;
-        assert_eq!(backup(&store).await.1.rows, 21, "{}", database.name);
+        assert_eq!(backup(&store).await.1.rows, 25, "{}", database.name);
+        assert_eq!(backup(&store).await.1.rows, 22, "{}", database.name);
     }
 }
 
@@ -441,7 +445,18 @@ async fn a_backup_to_a_full_disk_fails_and_the_store_keeps_working() {
 }
 
 /// Tables of later migrations than those of the older backup.
-const LATER_TABLES: [&str; 3] = ["room_creators", "audit_entries", "notifications"];
+const LATER_TABLES: &[&str] = &[
+    "room_creators",
+    "audit_entries",
+    "notifications",
+    "chat_channels",
+    "chat_messages",
+    "groups",
+    "group_members",
+    "group_tags",
+    "tournament_entrants",
+    "friend_edges",
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn running_totals_are_filled_from_a_backup_of_any_version() {
@@ -473,6 +488,7 @@ async fn running_totals_are_filled_from_a_backup_of_any_version() {
                 Some("outbox" | "room_players" | "room_states") => 1,
                 Some("rooms") => 3,
                 Some("users") => 5,
+                Some("leaderboards") => 12,
                 _ => 0,
             };
             for cells in ["columns", "r"] {

@@ -81,7 +81,8 @@ async fn a_database_without_tables_is_reported_if_it_had_content() {
     let drop_all = |transaction: &mut aether_store::Transaction<'_>| {
         transaction.execute("PRAGMA defer_foreign_keys = ON", &[])?;
         let names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
-        for name in transaction.rows(names, &[], |row| row.get::<String>(0))? {
+        // Later tables reference earlier ones.
+        for name in transaction.rows(names, &[], |row| row.get::<String>(0))?.into_iter().rev() {
             transaction.execute(&format!("DROP TABLE {name}"), &[])?;
         }
         Ok::<_, StoreError>(())

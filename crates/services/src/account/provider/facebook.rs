@@ -2,7 +2,9 @@
 
 use super::open_id::{OpenId, OpenIdSettings};
 use super::remote::Remote;
-use super::{ExternalIdentity, FACEBOOK, Provider, ProviderProof, REJECTED, VerifyFuture, encoded};
+use super::{
+    ExternalIdentity, FACEBOOK, FriendsFuture, NO_FRIENDS, Provider, ProviderProof, REJECTED, VerifyFuture, encoded,
+};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::http_client::HttpClient;
@@ -10,6 +12,9 @@ use ring::hmac;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::sync::Arc;
+
+/// Friends in one answer of Facebook.
+const FRIENDS_PER_PAGE: usize = 500;
 
 /// Settings of Facebook.
 #[derive(Clone)]
@@ -69,6 +74,29 @@ impl Facebook {
         Ok(ExternalIdentity { subject, email: text("email"), username: None, display_name: text("name") })
     }
 
+    /// Returns the ids of the friends who use the game, in pages.
+    async fn read_friends(&self, token: &str, max: usize) -> Result<Vec<String>, ServiceError> {
+        let (graph_url, input, proof) = (&self.settings.graph_url, encoded(token), self.proof(token));
+        let (mut friends, mut after) = (Vec::new(), String::new());
+        for _ in 0..max.div_ceil(FRIENDS_PER_PAGE) {
+            let url = format!(
+                "{graph_url}/me/friends?fields=id&limit={FRIENDS_PER_PAGE}&after={}&access_token={input}\
+                 &appsecret_proof={proof}",
+                encoded(&after)
+            );
+            let page = self.remote.get_json(&url, &[]).await?;
+            // Without the permission to read friends there is an error instead.
+            let listed = page["data"].as_array().ok_or(NO_FRIENDS)?;
+            friends.extend(listed.iter().take(FRIENDS_PER_PAGE).filter_map(|friend| id(&friend["id"])));
+            match page["paging"]["cursors"]["after"].as_str() {
+                Some(next) if page["paging"]["next"].is_string() && next != after => next.clone_into(&mut after),
+                _ => break,
+            }
+        }
+        friends.truncate(max);
+        Ok(friends)
+    }
+
     /// Returns the proof that the request comes from the holder of the secret, so that a stolen token alone is useless.
     fn proof(&self, token: &str) -> String {
         let key = hmac::Key::new(hmac::HMAC_SHA256, self.settings.app_secret.as_bytes());
@@ -90,6 +118,18 @@ impl Provider for Facebook {
             let token = proof.token()?;
             let is_signed = token.split('.').count() == 3;
             if is_signed { self.limited.verify(proof).await } else { self.check(token).await }
+        })
+    }
+
+    fn friends<'a>(&'a self, proof: &'a ProviderProof, max: usize) -> FriendsFuture<'a> {
+        Box::pin(async move {
+            let token = proof.token()?;
+            // A signed token of limited login cannot ask for anything.
+            if token.split('.').count() == 3 {
+                return Err(NO_FRIENDS);
+            }
+            self.check(token).await?;
+            self.read_friends(token, max).await
         })
     }
 }

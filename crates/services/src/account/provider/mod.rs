@@ -52,6 +52,11 @@ const REJECTED: ServiceError = ServiceError::new(
 const UNAVAILABLE: ServiceError =
     ServiceError::new(GrpcCode::Unavailable, "The sign-in provider cannot be reached. Try again in a few seconds.");
 
+const NO_FRIENDS: ServiceError = ServiceError::new(
+    GrpcCode::FailedPrecondition,
+    "The provider does not tell the friends of this user. Sign in there with a token that may read them.",
+);
+
 /// Proof of identity that a client got from a provider.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ProviderProof {
@@ -109,6 +114,9 @@ pub struct ProviderSettings {
 /// Future of a verification.
 pub type VerifyFuture<'a> = Pin<Box<dyn Future<Output = Result<ExternalIdentity, ServiceError>> + Send + 'a>>;
 
+/// Future of a list of friends.
+pub type FriendsFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<String>, ServiceError>> + Send + 'a>>;
+
 /// External identity provider.
 pub trait Provider: Send + Sync + 'static {
     /// Returns the name under which identities are stored. It contains no spaces.
@@ -116,6 +124,11 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Verifies a proof and returns the identity.
     fn verify<'a>(&'a self, proof: &'a ProviderProof) -> VerifyFuture<'a>;
+
+    /// Verifies a proof and returns the ids of the user's friends at the provider, at most `max`.
+    fn friends<'a>(&'a self, _proof: &'a ProviderProof, _max: usize) -> FriendsFuture<'a> {
+        Box::pin(async { Err(NO_FRIENDS) })
+    }
 }
 
 impl Accounts {
@@ -143,11 +156,24 @@ impl Accounts {
 
     /// Verifies a proof and returns the identity.
     pub(super) async fn verify(&self, provider: &str, proof: &ProviderProof) -> Result<ExternalIdentity, ServiceError> {
-        let Some(provider) = self.providers.get(provider) else {
-            let message = format!("Signing in with {provider:?} is not configured on this server.");
-            return Err(ServiceError::with(GrpcCode::FailedPrecondition, message));
-        };
-        provider.verify(proof).await
+        self.provider(provider)?.verify(proof).await
+    }
+
+    /// Verifies a proof and returns the ids of the user's friends at the provider.
+    pub(crate) async fn friends_at(
+        &self,
+        provider: &str,
+        proof: &ProviderProof,
+        max: usize,
+    ) -> Result<Vec<String>, ServiceError> {
+        self.provider(provider)?.friends(proof, max).await
+    }
+
+    fn provider(&self, name: &str) -> Result<&Arc<dyn Provider>, ServiceError> {
+        self.providers.get(name).ok_or_else(|| {
+            let message = format!("Signing in with {name:?} is not configured on this server.");
+            ServiceError::with(GrpcCode::FailedPrecondition, message)
+        })
     }
 }
 

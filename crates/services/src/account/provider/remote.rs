@@ -43,7 +43,22 @@ impl Remote {
 
     /// Sends a GET request, and parses the answer as JSON.
     pub async fn get_json(&self, url: &str, headers: &[(&str, &str)]) -> Result<Value, ServiceError> {
-        let response = self.get(url, headers).await?;
+        self.parse(&self.get(url, headers).await?)
+    }
+
+    /// Sends a GET request. Returns `None` for a status that concerns the client.
+    pub async fn get_unless(&self, url: &str, status: u16) -> Result<Option<HttpResponse>, ServiceError> {
+        let why = match self.http_client.get(url, &[]).await {
+            Ok(response) if response.status == status => return Ok(None),
+            Ok(response) if response.is_success() => return Ok(Some(response)),
+            Ok(response) => format!("it answered with status {}", response.status),
+            Err(error) => error.to_string(),
+        };
+        Err(self.report_failure(&why))
+    }
+
+    /// Parses an answer as JSON.
+    pub fn parse(&self, response: &HttpResponse) -> Result<Value, ServiceError> {
         serde_json::from_slice(&response.body).map_err(|_| self.report_failure("its answer is not JSON"))
     }
 

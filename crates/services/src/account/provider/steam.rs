@@ -1,11 +1,16 @@
 //! Steam: a ticket of the game, checked with Steam's web API.
 
 use super::remote::Remote;
-use super::{ExternalIdentity, Provider, ProviderProof, REJECTED, STEAM, VerifyFuture, encoded};
+use super::{
+    ExternalIdentity, FriendsFuture, NO_FRIENDS, Provider, ProviderProof, REJECTED, STEAM, VerifyFuture, encoded,
+};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::http_client::HttpClient;
 use std::sync::Arc;
+
+/// Status of an answer about a private profile.
+const PRIVATE_PROFILE_STATUS: u16 = 401;
 
 /// Settings of Steam.
 #[derive(Clone)]
@@ -66,6 +71,22 @@ impl Steam {
     }
 }
 
+impl Steam {
+    /// Returns the ids of a player's friends. Steam refuses to list those of a private profile.
+    async fn read_friends(&self, steam_id: &str, max: usize) -> Result<Vec<String>, ServiceError> {
+        let SteamSettings { publisher_key, base_url, .. } = &self.settings;
+        let url = format!(
+            "{base_url}/ISteamUser/GetFriendList/v1/?key={}&steamid={steam_id}&relationship=friend",
+            encoded(publisher_key)
+        );
+        let response = self.remote.get_unless(&url, PRIVATE_PROFILE_STATUS).await?.ok_or(NO_FRIENDS)?;
+        let answer = self.remote.parse(&response)?;
+        let listed = answer["friendslist"]["friends"].as_array().ok_or(NO_FRIENDS)?;
+        let ids = listed.iter().filter_map(|friend| friend["steamid"].as_str().filter(|id| is_steam_id(id)));
+        Ok(ids.take(max).map(str::to_owned).collect())
+    }
+}
+
 impl Provider for Steam {
     fn name(&self) -> &str {
         STEAM
@@ -73,6 +94,13 @@ impl Provider for Steam {
 
     fn verify<'a>(&'a self, proof: &'a ProviderProof) -> VerifyFuture<'a> {
         Box::pin(async { self.check(proof.token()?).await })
+    }
+
+    fn friends<'a>(&'a self, proof: &'a ProviderProof, max: usize) -> FriendsFuture<'a> {
+        Box::pin(async move {
+            let identity = self.check(proof.token()?).await?;
+            self.read_friends(&identity.subject, max).await
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::account::operation::{
 use crate::account::provider::{self, GameCenterProof, ProviderProof};
 use crate::account::{self, OwnerClaim, SignIn};
 use crate::calls::{Access, Call, Operations, RatePreset, Serve};
+use crate::friend;
 use crate::session::{self, NewSession};
 use aether_messages::Empty;
 use aether_messages::api::{
@@ -22,6 +23,8 @@ use aether_messages::operation::{
     UnlinkGameCenter, UnlinkGoogle, UnlinkSteam,
 };
 use std::collections::BTreeMap;
+use tracing::debug;
+use uuid::Uuid;
 
 pub(super) fn operations(operations: Operations) -> Operations {
     operations
@@ -131,19 +134,68 @@ macro_rules! authenticate {
 }
 
 authenticate! {
-    AuthenticateApple AuthenticateCustom AuthenticateDevice AuthenticateEmail AuthenticateFacebook
-    AuthenticateFacebookInstantGame AuthenticateGameCenter AuthenticateGoogle AuthenticateSteam
+    AuthenticateApple AuthenticateCustom AuthenticateDevice AuthenticateEmail AuthenticateFacebookInstantGame
+    AuthenticateGameCenter AuthenticateGoogle
 }
 
-/// Link and unlink operations. The message is the identity, or has it in the field `account`.
+/// Operations with a field `sync`, which imports the friends at the provider.
+macro_rules! with_friends {
+    ($($authenticate:ident, $link:ident => $provider:expr;)+) => {$(
+        impl Serve for $authenticate {
+            const ACCESS: Access = Access::ServerKey;
+            const PRESET: RatePreset = RatePreset::Login;
+
+            async fn serve(
+                call: &Call<'_>,
+                request: <Self as Operation>::Request,
+            ) -> Result<Session, ServiceError> {
+                let account = request.account.unwrap_or_default();
+                let token = request.sync.unwrap_or(false).then(|| account.token.clone());
+                let (user, session) = sign_in(call, account.split(), request.username, request.create).await?;
+                import_friends(call, user, $provider, token).await;
+                Ok(session)
+            }
+        }
+
+        impl Serve for $link {
+            const PRESET: RatePreset = RatePreset::Expensive;
+
+            async fn serve(call: &Call<'_>, request: <Self as Operation>::Request) -> Result<Empty, ServiceError> {
+                let account = request.account.unwrap_or_default();
+                let token = request.sync.unwrap_or(false).then(|| account.token.clone());
+                let (method, variables) = account.split();
+                let owner = owner(call, variables)?;
+                call.services.accounts.link_as_owner(&owner, method).await?;
+                import_friends(call, owner.user, $provider, token).await;
+                Ok(Empty::default())
+            }
+        }
+    )+};
+}
+
+with_friends! {
+    AuthenticateFacebook, LinkFacebook => provider::FACEBOOK;
+    AuthenticateSteam, LinkSteam => provider::STEAM;
+}
+
+/// Imports the friends at a provider, if there is a token to do so. The sign-in or link has succeeded, so a failure of the
+/// import does not matter: the client can import later.
+async fn import_friends(call: &Call<'_>, user: Uuid, provider: &'static str, token: Option<String>) {
+    let Some(token) = token else { return };
+    if let Err(error) = friend::serve::import(call, user, provider, token, false).await {
+        debug!(provider, error = %error.message, "friends are not imported");
+    }
+}
+
+/// Link and unlink operations. The message is the identity.
 macro_rules! change {
-    ($($operation:ident: $change:ident $(. $account:ident)?;)+) => {$(
+    ($($operation:ident: $change:ident;)+) => {$(
         impl Serve for $operation {
             // The provider may be queried, or a password hashed.
             const PRESET: RatePreset = RatePreset::Expensive;
 
             async fn serve(call: &Call<'_>, request: <Self as Operation>::Request) -> Result<Empty, ServiceError> {
-                let (method, variables) = request $(.$account.unwrap_or_default())? .split();
+                let (method, variables) = request.split();
                 call.services.accounts.$change(&owner(call, variables)?, method).await?;
                 Ok(Empty::default())
             }
@@ -156,11 +208,9 @@ change! {
     LinkCustom: link_as_owner;
     LinkDevice: link_as_owner;
     LinkEmail: link_as_owner;
-    LinkFacebook: link_as_owner.account;
     LinkFacebookInstantGame: link_as_owner;
     LinkGameCenter: link_as_owner;
     LinkGoogle: link_as_owner;
-    LinkSteam: link_as_owner.account;
     UnlinkApple: unlink_as_owner;
     UnlinkCustom: unlink_as_owner;
     UnlinkDevice: unlink_as_owner;
@@ -174,10 +224,20 @@ change! {
 
 async fn authenticate(
     call: &Call<'_>,
-    (method, variables): (account::SignInMethod, BTreeMap<String, String>),
+    account: (account::SignInMethod, BTreeMap<String, String>),
     username: String,
     create: Option<bool>,
 ) -> Result<Session, ServiceError> {
+    sign_in(call, account, username, create).await.map(|(_, session)| session)
+}
+
+/// Signs in, and returns the user and the tokens of the new session.
+async fn sign_in(
+    call: &Call<'_>,
+    (method, variables): (account::SignInMethod, BTreeMap<String, String>),
+    username: String,
+    create: Option<bool>,
+) -> Result<(Uuid, Session), ServiceError> {
     // Checked before anything is written, so that a rejected request does not create an account.
     session::check_variables(&variables)?;
     let (name, address) = (method.name(), call.context.address);
@@ -186,7 +246,8 @@ async fn authenticate(
     let new_session =
         NewSession { user: signed_in.user, username: &signed_in.username, variables, address, method: name };
     let pair = call.services.sessions.start(new_session).await?;
-    Ok(Session { created: signed_in.created, token: pair.access, refresh_token: pair.refresh })
+    let session = Session { created: signed_in.created, token: pair.access, refresh_token: pair.refresh };
+    Ok((signed_in.user, session))
 }
 
 impl Serve for AuthenticateExternal {

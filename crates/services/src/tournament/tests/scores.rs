@@ -121,8 +121,5 @@ async fn leaderboards_and_tournaments_are_kept_apart() {
     let taken = fixture.tournaments.create(once("board")).await.unwrap_err();
     assert_eq!(taken.code, GrpcCode::AlreadyExists);
     assert_eq!(fixture.boards.create(once("cup")).await.unwrap_err().code, GrpcCode::InvalidArgument);
-    assert_eq!(
-        fixture.tournaments.create(Definition::new("none")).await.unwrap_err().code,
-        GrpcCode::InvalidArgument
-    );
+    assert_eq!(fixture.tournaments.create(Definition::new("none")).await.unwrap_err().code, GrpcCode::InvalidArgument);
 }

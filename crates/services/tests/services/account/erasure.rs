@@ -43,6 +43,9 @@ const ROWS: &[&str] = &[
         VALUES (2, ?1, ?1, 'BanPlayer', 'allowed', 1, ?2, ?2)",
     "INSERT INTO notifications (user_id, number, id, subject, content, code, sender_id, created_at)
         VALUES (?1, 1, ?1, 'hello', '{}', 1, NULL, ?2)",
+    "INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?1, 3, ?2)",
+    "INSERT INTO friend_edges (user_id, other_id, state, updated_at)
+        SELECT id, ?1, 3, ?2 FROM users WHERE id <> ?1 LIMIT 1",
 ];
 
 impl Fixture {

@@ -108,6 +108,7 @@ impl RaceFixture {
             operator: Operator::Best,
             reset_schedule: String::new(),
             metadata: "{}".to_owned(),
+            tournament: None,
         };
         leaderboards.create(board).await.expect("it is new");
         Arc::new(RaceFixture {
