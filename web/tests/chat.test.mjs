@@ -22,7 +22,7 @@ test("two browsers chat: messages, edits, removals, and the history after a relo
     await bob.sees("Hello from here");
     await bob.say("Hello from there");
     await ann.sees("Hello from there");
-    assert.equal(await bob.message("Hello from here").locator(".tools").count(), 0, "only the author changes a message");
+    assert.equal(await bob.message("Hello from here").getByRole("button", { name: "Edit this message" }).count(), 0, "only the author changes a message");
     await ann.onMessage("Hello from here", "Edit this message");
     assert.equal(await ann.page.inputValue("#chat-text"), "Hello from here");
     await ann.page.fill("#chat-text", "Hello, edited");
@@ -45,7 +45,6 @@ test("two browsers chat: messages, edits, removals, and the history after a relo
 
 test("earlier messages are read on demand", LIMIT, async () => {
   const [ann, bob] = await two();
-  await ann.page.evaluate(() => Object.assign(window, { sent: 0 }));
   for (let number = 1; number <= 60; number += 1) await ann.say(`Number ${number} of many`);
   await bob.page.reload();
   await bob.sees("Number 60 of many");
@@ -93,6 +92,19 @@ test("members of a group chat, and one who leaves does not", LIMIT, async () => 
   await bob.fromMenu("Night Owls", "Leave the group Night Owls");
   await bob.until("the chat is closed", ({ chats, groups }) => chats.length === 1 && !groups.includes("Night Owls"));
   await ann.page.locator("#chat-messages .event", { hasText: "left the group" }).waitFor();
+  assertNoComplaints(ann, bob);
+});
+
+test("a message of another player is reported", LIMIT, async () => {
+  const [ann, bob] = await two();
+  await ann.say("Buy my wares");
+  await bob.sees("Buy my wares");
+  await bob.onMessage("Buy my wares", /^Report this message/);
+  const dialog = bob.page.getByRole("dialog", { name: "Report a message" });
+  await dialog.getByText("Buy my wares").waitFor();
+  await dialog.getByLabel("Reason").selectOption("spam");
+  await dialog.getByRole("button", { name: "Send the report" }).click();
+  await bob.notice("Your report was sent to the moderators.");
   assertNoComplaints(ann, bob);
 });
 

@@ -18,8 +18,16 @@ interface Row {
   readonly key: string;
 }
 
+export interface ChatViewEvents {
+  /** Reports a message of another player. */
+  report(message: ChatMessage): void;
+  /** Invites the author of a message. */
+  addFriend(username: string): void;
+}
+
 export class ChatView {
   private readonly conversations: Conversations;
+  private readonly events: ChatViewEvents;
   private readonly tabs = element("chat-tabs", HTMLElement);
   private readonly log = element("chat-log", HTMLElement);
   private readonly list = element("chat-messages", HTMLElement);
@@ -34,8 +42,9 @@ export class ChatView {
   private editing: ChatMessage | undefined;
   private ownId = "";
 
-  constructor(conversations: Conversations) {
+  constructor(conversations: Conversations, events: ChatViewEvents) {
     this.conversations = conversations;
+    this.events = events;
     this.field.maxLength = MESSAGE_CHARACTERS_MAX;
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -168,14 +177,23 @@ export class ChatView {
     if (updatedAt > createdAt) words.append(text("span", "edited", "edited"));
     const made = group("li", `message${continued ? " continued" : ""}${isOwn ? " own" : ""}`, badge(username, senderId), group("div", "body", head, words));
     made.dataset["id"] = message.id;
-    if (isOwn) {
-      // A tap shows the tools.
-      made.tabIndex = -1;
-      const edit = action("Edit", "Edit this message", "quiet small", () => this.edit(message));
-      const remove = action("Remove", "Remove this message", "quiet small", () => void this.conversations.remove(message));
-      made.append(group("div", "tools", edit, remove));
-    }
+    // A tap shows the tools.
+    made.tabIndex = -1;
+    made.append(group("div", "tools", ...this.tools(message, isOwn)));
     return made;
+  }
+
+  private tools(message: ChatMessage, isOwn: boolean): HTMLButtonElement[] {
+    const { username } = message;
+    if (isOwn) {
+      return [
+        action("Edit", "Edit this message", "quiet small", () => this.edit(message)),
+        action("Remove", "Remove this message", "quiet small", () => void this.conversations.remove(message)),
+      ];
+    }
+    const add = action("Add friend", `Add ${username} to your friends`, "quiet small", () => this.events.addFriend(username));
+    const report = action("Report", `Report this message of ${username}`, "quiet small", () => this.events.report(message));
+    return this.conversations.active.kind === "direct" ? [report] : [add, report];
   }
 
   /** Draws a message of the server, such as a new member of a group. */

@@ -12,6 +12,7 @@ import { GroupsView } from "./groups_view.ts";
 import { linkWithParty } from "./links.ts";
 import { Lobby } from "./lobby.ts";
 import { OpenParties } from "./parties.ts";
+import { ReportView } from "./report_view.ts";
 import { messageText, nameOf } from "./texts.ts";
 import { TournamentList } from "./tournaments.ts";
 import { TournamentsView } from "./tournaments_view.ts";
@@ -51,7 +52,11 @@ const view = new View({
   remove: (member) => void lobby.removeMember(member),
   retry: () => lobby.retryNow(),
 });
-const chatView = new ChatView(conversations);
+const reportView = new ReportView(events.notice);
+const chatView = new ChatView(conversations, {
+  report: (message) => reportView.open(message),
+  addFriend: (username) => void friends.add(username).then((error) => error !== undefined && events.notice(error, "bad")),
+});
 const friendsView = new FriendsView(friends, {
   chat: (user) => openChat(() => conversations.open("direct", user.id, nameOf(user))),
   gone: (user) => conversations.closeWith(user.id),
