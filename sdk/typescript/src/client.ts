@@ -4,6 +4,7 @@ import type { Fields, RoomChoice } from "./realtime/core.ts";
 import { type JoinOptions, joinRoom } from "./realtime/join.ts";
 import type { Room } from "./realtime/room.ts";
 import { Account } from "./services/account.ts";
+import { Brackets } from "./services/bracket.ts";
 import { ChatHistory } from "./services/chat.ts";
 import { Events } from "./services/event.ts";
 import { Friends } from "./services/friend.ts";
@@ -34,6 +35,7 @@ export class Client {
   readonly storage: Storage;
   readonly leaderboard: Leaderboard;
   readonly tournaments: Tournaments;
+  readonly brackets: Brackets;
   readonly friends: Friends;
   readonly groups: Groups;
   readonly chat: ChatHistory;
@@ -53,6 +55,7 @@ export class Client {
     this.storage = new Storage(this.session);
     this.leaderboard = new Leaderboard(this.session);
     this.tournaments = new Tournaments(this.session);
+    this.brackets = new Brackets(this.session);
     this.friends = new Friends(this.session);
     this.groups = new Groups(this.session);
     this.chat = new ChatHistory(this.session);

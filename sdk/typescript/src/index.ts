@@ -7,6 +7,20 @@ export { type Store, browserStore, defaultStore, memoryStore } from "./store.ts"
 export { type Time, systemTime } from "./time.ts";
 
 export { Account, type AccountChange, type OwnAccount, type User } from "./services/account.ts";
+export {
+  type Bracket,
+  type BracketDetail,
+  type BracketEntrant,
+  type BracketFormat,
+  type BracketListOptions,
+  type BracketMatch,
+  type BracketPage,
+  type BracketPhase,
+  Brackets,
+  type BracketSide,
+  type MatchReport,
+  type MatchResult,
+} from "./services/bracket.ts";
 export { ChatHistory, type ChatMessage, type MessageKind, type MessageListOptions, type MessagePage, type SessionCall } from "./services/chat.ts";
 export type { Credentials, GameCenterProof, LinkableCredentials } from "./services/credentials.ts";
 export { type ClientEvent, Events } from "./services/event.ts";

@@ -3,6 +3,8 @@
 import { element } from "../shared/elements.ts";
 import { expose } from "../shared/exposed.ts";
 import { Notices, type Tone } from "../shared/notices.ts";
+import { BracketList } from "./brackets.ts";
+import { BracketsView } from "./brackets_view.ts";
 import { ChatView } from "./chat_view.ts";
 import { Conversations } from "./conversations.ts";
 import { FriendList } from "./friends.ts";
@@ -30,10 +32,11 @@ const conversations = new Conversations(events);
 const friends = new FriendList(events);
 const groups = new GroupList(events);
 const tournaments = new TournamentList(events);
+const brackets = new BracketList(events);
 const lobby = new Lobby({
   ...events,
   opened: (socket) => {
-    for (const part of [conversations, friends, groups]) part.attach(socket);
+    for (const part of [conversations, friends, groups, brackets]) part.attach(socket);
     void tournaments.refresh();
   },
   closed: () => {
@@ -66,6 +69,7 @@ const groupsView = new GroupsView(groups, {
   gone: (group) => conversations.closeWith(group.id),
 });
 const tournamentsView = new TournamentsView(tournaments);
+const bracketsView = new BracketsView(brackets);
 
 expose(() => ({
   phase: lobby.phase.name,
@@ -81,6 +85,7 @@ expose(() => ({
   friends: friends.all?.map(({ user, state }) => ({ name: user.username, state, status: friends.statusOf(user) })),
   groups: groups.own?.map(({ group }) => group.name),
   tournament: tournaments.active?.id,
+  bracket: brackets.detail?.bracket.phase,
 }));
 
 void lobby.connect().then(() => parties.refresh());
@@ -94,6 +99,7 @@ function changed(): void {
   friendsView.show(isConnected);
   groupsView.show(isConnected);
   tournamentsView.show(isConnected);
+  bracketsView.show(lobby.me?.userId ?? "", isConnected);
   showPartyInAddress();
 }
 

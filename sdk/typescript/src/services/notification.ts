@@ -9,7 +9,7 @@ export interface Notification {
   readonly subject: string;
   /** JSON. */
   readonly content: string;
-  /** Positive for those of the game; `NOTIFICATION_CODES` names those of the server. */
+  /** `NOTIFICATION_CODES` names those of the server; a game has its own. */
   readonly code: number;
   /** Empty for a notification of the server. */
   readonly senderId: string;
@@ -29,6 +29,9 @@ export const NOTIFICATION_CODES = {
   singleSocket: -7,
   banned: -8,
   friendRemoved: -9,
+  /** A match of a bracket can be played. */
+  bracketMatchReady: 9_001,
+  bracketEnded: 9_002,
 } as const;
 
 export interface NotificationPage {
