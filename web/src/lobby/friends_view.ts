@@ -88,7 +88,7 @@ export class FriendsView {
 
   private request({ user }: Friend): HTMLElement {
     const name = nameOf(user);
-    const row = this.person(user, "Wants to be your friend", undefined);
+    const row = this.person(user, "Friend request", undefined);
     row.classList.add("wanted");
     row.append(
       action("Accept", `Accept the friend request of ${name}`, "small main", () => void this.friends.accept(user)),

@@ -6,7 +6,7 @@ import { Drawn, action, badge, group, menu, text, userText } from "./drawing.ts"
 import type { GroupList } from "./groups.ts";
 import { countText } from "./texts.ts";
 
-const ROLE_TAGS = { superadmin: "Owner", admin: "Admin", member: "", join_request: "" } as const;
+const ROLE_TEXTS = { superadmin: " · you own it", admin: " · you are an admin", member: "", join_request: "" } as const;
 
 export interface GroupsViewEvents {
   /** Opens the chat of a group. */
@@ -50,9 +50,7 @@ export class GroupsView {
   }
 
   private ownGroup({ group: each, role }: Membership): HTMLElement {
-    const row = this.row(each);
-    const tag = ROLE_TAGS[role];
-    if (tag !== "") row.append(text("span", "tag", tag));
+    const row = this.row(each, ROLE_TEXTS[role]);
     row.append(action("Chat", `Chat with ${each.name}`, "small", () => this.events.chat(each)));
     const isOwner = role === "superadmin";
     const go = isOwner
@@ -63,15 +61,15 @@ export class GroupsView {
   }
 
   private otherGroup(each: Group): HTMLElement {
-    const row = this.row(each);
+    const row = this.row(each, "");
     row.append(action("Join", `Join the group ${each.name}`, "small", () => void this.groups.join(each)));
     return row;
   }
 
-  private row(each: Group): HTMLElement {
+  private row(each: Group, role: string): HTMLElement {
     const about = group("div", "about", userText("span", "name", each.name));
     if (each.description !== "") about.append(userText("span", "description", each.description));
-    about.append(text("span", "chip", countText(each.members, "member")));
+    about.append(text("span", "chip", `${countText(each.members, "member")}${role}`));
     const row = group("li", "person group", badge(each.name, each.id), about);
     row.dataset["group"] = each.id;
     return row;

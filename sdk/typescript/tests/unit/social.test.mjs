@@ -95,6 +95,36 @@ test("groups, their members, and the groups of a user are listed", async () => {
   ]);
 });
 
+test("brackets are listed, joined and played", async () => {
+  const wire = { id: "b1", title: "Cup", format: "single_elimination", seeding: "order", leaderboard_id: "", rounds: 0, match_seconds: 60, max_size: 8, size: 2, metadata: { prize: 1 }, phase: "running", version: 7, create_time: TIMES.create_time, start_time: TIMES.create_time, end_time: "", winner_id: "" };
+  const side = (id, more = {}) => ({ user_id: id, username: id, seed: 1, bye: false, report: "", report_scores: [], ...more });
+  const match = { number: 0, section: "winners", round: 1, state: "ready", sides: [side("u1", { report: "first", report_scores: [3, 1] }), side("u2")], outcome: "", reason: "", winner_id: "", scores: [], deadline: TIMES.update_time };
+  const decided = { ...match, state: "decided", sides: [side("u1"), { ...side(""), seed: 0, bye: true }], outcome: "first", reason: "walkover", winner_id: "u1", scores: [0, 0], deadline: "" };
+  const entrant = { user_id: "", username: "", seed: 2, rank: 1, points: 4, buchholz: 3, wins: 2, losses: 0, draws: 0, withdrawn: true };
+  const { client, all } = await made({ brackets: [wire], cursor: "" }, { bracket: wire, entrants: [entrant], matches: [match, decided] }, wire, wire, match, match, decided);
+  const { brackets: [cup], cursor } = await client.brackets.list({ phase: "running" });
+  assert.deepEqual([cup.entrants, cup.entrantsMax, cup.matchSeconds, cup.version, cup.winnerId, cup.endedAt, cup.leaderboardId, cup.metadata, cursor], [2, 8, 60, 7, undefined, undefined, undefined, { prize: 1 }, undefined]);
+  const { matches: [open, over], entrants } = await client.brackets.read("b1");
+  assert.deepEqual([open.sides[0].report, open.sides[1].report, open.outcome, open.deadline.toISOString()], [{ outcome: "first", scores: [3, 1] }, undefined, undefined, "2026-01-02T00:00:00.000Z"]);
+  assert.deepEqual([over.outcome, over.reason, over.winnerId, over.sides[1].isBye, over.sides[1].userId, over.deadline], ["first", "walkover", "u1", true, undefined, undefined]);
+  assert.deepEqual([entrants[0].userId, entrants[0].hasWithdrawn, entrants[0].points], [undefined, true, 4]);
+  await client.brackets.join("b1");
+  await client.brackets.leave("b1");
+  await client.brackets.report("b1", 0, { winnerId: "u1", scores: [3, 1] });
+  await client.brackets.report("b1", 0, { isDraw: true });
+  await client.brackets.confirm("b1", 0);
+  assert.deepEqual(all.paths, [
+    "GET /v2/bracket?phase=running",
+    "GET /v2/bracket/b1",
+    "POST /v2/bracket/b1/join",
+    "POST /v2/bracket/b1/leave",
+    "POST /v2/bracket/b1/match/0/report",
+    "POST /v2/bracket/b1/match/0/report",
+    "POST /v2/bracket/b1/match/0/confirm",
+  ]);
+  assert.deepEqual(all.asked.slice(4, 6).map(({ body }) => body), [{ result: { winner_id: "u1", scores: [3, 1] } }, { result: { draw: true } }]);
+});
+
 test("players are reported", async () => {
   const { client, all } = await made({ id: "r1", added: true }, { id: "r1" });
   const filed = await client.reports.file({ userId: "u2", category: "spam", text: "t", channelId: "2...a", messageIds: ["m1"], matchId: "m." });
