@@ -75,6 +75,21 @@ test("friends chat with each other, and a reloaded page opens the chat again", L
   assertNoComplaints(ann, bob);
 });
 
+test("a player who was away finds the chat that a friend has opened", LIMIT, async () => {
+  const [ann, bob] = await two();
+  const { one, other } = await befriend(ann, bob);
+  await bob.page.goto("about:blank");
+  await ann.page.getByRole("button", { name: `Chat with ${other}` }).click();
+  await ann.until("the chat is joined", ({ chats }) => chats.every(({ isJoined }) => isJoined));
+  await ann.say("Read this later");
+  await bob.page.goto(`${stage.server.url}/lobby`);
+  await bob.sees("Read this later", one);
+  await bob.page.getByRole("tab", { name: one }).locator(".count").waitFor();
+  await bob.page.getByRole("tab", { name: one }).click();
+  await bob.until("it is read", ({ chats }) => chats.every(({ unread }) => unread === 0));
+  assertNoComplaints(ann, bob);
+});
+
 test("members of a group chat, and one who leaves does not", LIMIT, async () => {
   const [ann, bob] = await two();
   await ann.page.click("#group-new summary");

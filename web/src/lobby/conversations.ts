@@ -2,6 +2,7 @@
 
 import { type ChannelKind, type ChatChannel, type ChatMessage, NOTIFICATION_CODES, type Notification, type Socket } from "@aether-game/client";
 import type { Tone } from "../shared/notices.ts";
+import { visitor } from "../shared/visitor.ts";
 import { errorText } from "./texts.ts";
 
 /** Chat room of everyone in the lobby. */
@@ -16,7 +17,7 @@ const KEPT_MAX = 1_000;
 /** Key of the open chats, which a reloaded page opens again. */
 const STORE_KEY = "aether:lobby:chats";
 
-/** Chats that are opened again. */
+/** Chats that are opened again, or by invitations. */
 const STORED_MAX = 12;
 
 /** Characters of a message that the page sends. The server takes 4,096 bytes. */
@@ -65,7 +66,8 @@ export class Conversations {
     socket.on("chat_gap", ({ channel }) => this.update(channel, () => channel.messages));
     socket.on("chat_members", () => this.events.changed());
     socket.on("chat_left", ({ channel, reason, text }) => this.left(channel, reason === "removed" ? "You are not a member of this chat any more." : text));
-    socket.on("notifications", ({ notifications }) => notifications.forEach((notification) => this.invited(notification)));
+    socket.on("notifications", ({ notifications }) => void this.handleInvitations(notifications));
+    void this.readInvitations();
     for (const conversation of this.all) void this.join(conversation);
   }
 
@@ -191,14 +193,28 @@ export class Conversations {
     this.events.changed();
   }
 
-  /** Opens the chat of another user who has written to the player. */
-  private invited({ code, senderId, content }: Notification): void {
-    if (code !== NOTIFICATION_CODES.directChat || senderId === "") return;
-    const isOpen = this.all.some(({ target }) => target === senderId);
-    const name = usernameIn(content);
-    const conversation = this.added("direct", senderId, name);
-    if (isOpen) return;
-    conversation.unread += 1;
+  /** Reads the invitations that arrived while the player was away. */
+  private async readInvitations(): Promise<void> {
+    try {
+      const { notifications } = await visitor().notifications.list();
+      await this.handleInvitations(notifications);
+    } catch {
+      // They are read when the page is opened again.
+    }
+  }
+
+  /** Opens the chats of other users who have written to the player. */
+  private async handleInvitations(notifications: readonly Notification[]): Promise<void> {
+    const invitations = notifications.filter(({ code, senderId }) => code === NOTIFICATION_CODES.directChat && senderId !== "");
+    if (invitations.length === 0) return;
+    // The newest chats stay, if there are too many.
+    for (const { senderId, content } of invitations.slice(-STORED_MAX)) this.invited(senderId, usernameIn(content));
+    await visitor().notifications.delete(invitations.map(({ id }) => id)).catch(() => undefined);
+  }
+
+  private invited(userId: string, name: string): void {
+    if (this.all.some(({ target }) => target === userId)) return;
+    this.added("direct", userId, name).unread += 1;
     this.events.notice(`${name} wants to chat with you.`, "plain");
     this.events.changed();
   }
