@@ -1,7 +1,10 @@
 //! The operator's interface: metrics, detailed health, profiles, and the admin API of players and rooms. It has its own
 //! listener.
 
+mod moderation;
+mod remote_value;
 mod room;
+mod storage_index;
 
 use crate::answers::AnswerBudget;
 use crate::client::digest;
@@ -206,13 +209,16 @@ fn routes() -> Routes<Admin> {
         .field::<SetPlayerRole, _>(Method::POST, "/api/players/{player}/role", |to, body| to.role = Some(body))
         .address::<ListPlayerSessions>(Method::GET, "/api/players/{player}/sessions")
         .address::<ListAuditEntries>(Method::GET, "/api/audit")
+        .with(moderation::routes)
+        .with(remote_value::routes)
         .with(room::routes)
+        .with(storage_index::routes)
 }
 
 fn description() -> Description {
     Description {
         title: "Aether admin API",
-        text: "Operator's interface: metrics, detailed health, profiles, players, rooms, recordings, drain and audit.",
+        text: "Operator's interface: metrics, detailed health, profiles, players, reports, mutes, remote values, rooms, recordings, drain and audit.",
         error_schema: json!({
             "type": "object",
             "required": ["code", "error"],

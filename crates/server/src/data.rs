@@ -217,6 +217,9 @@ pub(crate) async fn run_maintenance(services: Arc<Services>, config: Config, hea
         if let Err(error) = services.report_periods(now / 1_000).await {
             warn!(%error, "ends of leaderboard periods not reported: database unavailable");
         }
+        if let Err(error) = services.brackets.tick().await {
+            warn!(%error, "deadlines of brackets not processed");
+        }
         if seconds.is_multiple_of(PRUNE_INTERVAL_SECONDS) {
             let expired_before = now - i64::from(config.database.session_history_days) * DAY_MS;
             if let Err(error) = services.sessions.prune(expired_before).await {
@@ -224,6 +227,9 @@ pub(crate) async fn run_maintenance(services: Arc<Services>, config: Config, hea
             }
             if let Err(error) = services.audit.prune(now - i64::from(config.database.audit_days) * DAY_MS).await {
                 warn!(%error, "removal of old audit entries failed");
+            }
+            if let Err(error) = services.moderation.prune(now - i64::from(config.database.audit_days) * DAY_MS).await {
+                warn!(%error, "removal of old reports and mutes failed");
             }
             if let Some(webhooks) = &services.webhooks {
                 match webhooks.prune().await {

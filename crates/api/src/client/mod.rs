@@ -12,10 +12,12 @@ mod group;
 mod layer;
 mod leaderboard;
 mod matches;
+mod moderation;
 mod notification;
 mod party;
 mod profile;
 mod purchase;
+mod remote_value;
 mod rpc;
 mod session;
 mod storage;
@@ -169,9 +171,13 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(leaderboard::routes)
         .with(matches::routes)
         .with(notification::routes)
+        .with(moderation::routes)
+        .with(moderation::routes)
+        .with(notification::routes)
         .with(party::routes)
         .with(profile::routes)
         .with(purchase::routes)
+        .with(remote_value::routes)
         .with(rpc::routes)
         .with(session::routes)
         .with(storage::routes)

@@ -25,6 +25,7 @@ const OWNED: &[(&str, &str)] = &[
     ("storage_totals", "user_id"),
     ("leaderboard_records", "owner_id"),
     ("tournament_entrants", "owner_id"),
+    ("bracket_entrants", "user_id"),
     ("room_players", "user_id"),
     ("room_visits", "user_id"),
     ("room_creators", "user_id"),

@@ -47,18 +47,6 @@ pub(super) struct Effects {
     pub notifications: Vec<StoredNotification>,
 }
 
-/// System message of the group's chat. The numbers are those of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MemberEvent {
-    Joined = 3,
-    Added = 4,
-    Left = 5,
-    Kicked = 6,
-    Promoted = 7,
-    Banned = 8,
-    Demoted = 9,
-}
-
 impl Change {
     /// Locks a group. Users that the change adds are locked before: see [`lock_users`].
     pub fn begin(
@@ -139,16 +127,15 @@ impl Change {
         Ok(())
     }
 
-    /// Adds a system message to the group's chat, about a user.
+    /// Adds a system message to the group's chat, about a user. The code is one of [`chat::code`].
     pub fn tell(
         &mut self,
         transaction: &mut Transaction<'_>,
-        event: MemberEvent,
+        code: i32,
         user: Uuid,
         username: &str,
     ) -> Result<(), ServiceError> {
-        let (group, code) = (self.group.id, event as i32);
-        let message = chat::store_group_message(transaction, group, code, user, username, self.now_ms)?;
+        let message = chat::store_group_message(transaction, self.group.id, code, user, username, self.now_ms)?;
         self.effects.messages.push(message);
         Ok(())
     }

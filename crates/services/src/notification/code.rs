@@ -18,3 +18,7 @@ pub const SINGLE_SOCKET: i32 = -7;
 pub const BANNED: i32 = -8;
 /// A friend ended the friendship.
 pub const FRIEND_REMOVED: i32 = -9;
+/// A match of a bracket can be played. This and the next are positive, because the protocol has no codes for brackets.
+pub const BRACKET_MATCH_READY: i32 = 9_001;
+/// A bracket has ended.
+pub const BRACKET_ENDED: i32 = 9_002;

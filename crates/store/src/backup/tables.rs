@@ -41,6 +41,9 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("leaderboards", &[]),
     Table::new("leaderboard_records", &["owner_id"]),
     Table::new("tournament_entrants", &["owner_id"]),
+    Table::new("brackets", &[]),
+    Table::new("bracket_entrants", &["user_id"]),
+    Table::new("bracket_actions", &[]),
     Table::new("purchases", &["user_id"]),
     Table::new("subscriptions", &["user_id"]),
     Table::new("profiles", &["user_id"]),
@@ -60,6 +63,9 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("group_members", &["user_id"]),
     Table::new("group_tags", &[]),
     Table::new("friend_edges", &["user_id", "other_id"]),
+    Table::new("reports", &["reporter_id", "target_id"]),
+    Table::new("mutes", &["user_id"]),
+    Table::new("remote_values", &[]),
 ];
 
 /// A column of a table.

@@ -1,17 +1,24 @@
 //! Descriptors of messages that extend the protocol, in the same form as those of the protocol.
 
+mod moderation;
+mod remote_value;
+
 use aether_messages::prost_types::field_descriptor_proto::{Label, Type};
 use aether_messages::prost_types::{DescriptorProto, FieldDescriptorProto, MessageOptions};
 use aether_services::PACKAGE;
 
 /// Type of a field that is any JSON object.
 pub(super) const JSON_OBJECT: &str = "aether.api.JsonObject";
+/// Type of a field that is any JSON.
+pub(super) const JSON_VALUE: &str = "aether.api.JsonValue";
 
 /// Returns the package and its messages.
 pub(super) fn extensions() -> (&'static str, Vec<DescriptorProto>) {
     let mut messages = accounts();
     messages.extend(profiles());
     messages.extend(admin());
+    messages.extend(moderation::messages());
+    messages.extend(remote_value::messages());
     messages.extend(rooms());
     messages.extend(recordings());
     (PACKAGE, messages)
@@ -182,6 +189,10 @@ fn json(name: &str) -> FieldDescriptorProto {
     field(name, Type::Message, JSON_OBJECT)
 }
 
+fn json_value(name: &str) -> FieldDescriptorProto {
+    field(name, Type::Message, JSON_VALUE)
+}
+
 fn own_message(name: &str, message: &str) -> FieldDescriptorProto {
     field(name, Type::Message, &format!(".{PACKAGE}.{message}"))
 }
@@ -225,7 +236,7 @@ mod tests {
 
     /// Asserts that a message with all fields set has the fields of its descriptor.
     #[track_caller]
-    fn assert_agrees<M: Name + Serialize>(message: &M) {
+    pub(super) fn assert_agrees<M: Name + Serialize>(message: &M) {
         let json = serde_json::to_value(message).expect("messages serialize to JSON");
         let written: BTreeSet<&String> = json.as_object().expect("a message is an object").keys().collect();
         let fields = Definitions::read().fields(&M::full_name());
