@@ -12,6 +12,8 @@ const LINK = `<a href="javascript:window.broken=3" onclick="window.broken=4">x</
 const STYLE = `<style>body{display:none}</style>`;
 /** Right-to-left override, zero-width characters, and combining marks. */
 const INVISIBLE = "a\u202Eb\u2066c\u200Bd\u200De\uFEFFZ\u0351\u0352";
+/** Text from right to left. */
+const LEFTWARDS = "\u05E9\u05DC\u05D5\u05DD (1) !";
 const TEXTS = [IMAGE, SCRIPT, LINK, STYLE, INVISIBLE, `"'\`&lt;b&gt;\${1}`];
 
 /** Asserts that nothing of the texts became an element or ran. */
@@ -26,16 +28,16 @@ async function assertText(player) {
 
 /** Changes the own account over the client API, as a program of another player would. */
 async function change(player, path, init) {
-  const status = await player.page.evaluate(
+  const answered = await player.page.evaluate(
     async ([where, options]) => {
       const key = Object.keys(localStorage).find((name) => name.endsWith(":session"));
       const { token } = JSON.parse(localStorage.getItem(key));
       const answer = await fetch(where, { ...options, headers: { authorization: `Bearer ${token}`, "content-type": "application/json" } });
-      return answer.status;
+      return [answer.status, await answer.text()];
     },
     [path, init],
   );
-  assert.equal(status, 200);
+  assert.equal(answered[0], 200, answered[1]);
 }
 
 test("messages stay text, for the sender and for others, also after a reload", LIMIT, async () => {
@@ -61,7 +63,7 @@ test("messages stay text, for the sender and for others, also after a reload", L
 test("display names and notices stay text", LIMIT, async () => {
   const [ann, bob] = [await stage.open("lobby"), await stage.open("lobby")];
   const { one } = await befriend(ann, bob);
-  for (const name of [IMAGE, SCRIPT, INVISIBLE]) {
+  for (const name of [IMAGE, SCRIPT, LEFTWARDS]) {
     await change(ann, "/v2/account", { method: "PUT", body: JSON.stringify({ display_name: name }) });
     await bob.page.reload();
     await bob.hasFriend(one, "friend");
@@ -75,7 +77,7 @@ test("display names and notices stay text", LIMIT, async () => {
     await assertText(bob);
     await bob.page.click("#chat-close");
   }
-  await bob.fromMenu(INVISIBLE, `Block ${INVISIBLE}`);
+  await bob.fromMenu(LEFTWARDS, `Block ${LEFTWARDS}`);
   await bob.hasFriend(one, "blocked");
   await assertText(bob);
   assertNoComplaints(ann, bob);
@@ -84,7 +86,7 @@ test("display names and notices stay text", LIMIT, async () => {
 test("names and descriptions of groups stay text", LIMIT, async () => {
   const [ann, bob] = [await stage.open("lobby"), await stage.open("lobby")];
   await Promise.all([ann.arrived(), bob.arrived()]);
-  for (const [name, description] of [["Owls", IMAGE], ["Bats", SCRIPT], ["Moths", INVISIBLE]]) {
+  for (const [name, description] of [["Owls", IMAGE], ["Bats", SCRIPT], ["Moths", LEFTWARDS]]) {
     await ann.page.click("#group-new summary");
     await ann.page.fill("#group-name", name);
     await ann.page.fill("#group-description", description);
@@ -95,10 +97,22 @@ test("names and descriptions of groups stay text", LIMIT, async () => {
   await bob.page.getByRole("button", { name: "Join the group Moths" }).waitFor();
   for (const player of [ann, bob]) {
     const shown = await player.page.locator(".groups .description").allTextContents();
-    for (const description of [IMAGE, SCRIPT, INVISIBLE]) assert.ok(shown.includes(description), description);
+    for (const description of [IMAGE, SCRIPT, LEFTWARDS]) assert.ok(shown.includes(description), description);
     await assertText(player);
   }
   assertNoComplaints(ann, bob);
+});
+
+test("the server refuses invisible characters in names and descriptions, and the page says so", LIMIT, async () => {
+  const ann = await stage.open("lobby");
+  await ann.arrived();
+  await ann.page.click("#group-new summary");
+  await ann.page.fill("#group-name", "Foxes");
+  await ann.page.fill("#group-description", INVISIBLE);
+  await ann.page.click("#group-create");
+  await ann.page.locator("#group-error", { hasText: /./ }).waitFor();
+  assert.equal(await ann.page.inputValue("#group-name"), "Foxes");
+  await assertText(ann);
 });
 
 test("a text of another direction does not change the texts around it", LIMIT, async () => {

@@ -122,6 +122,7 @@ export { WasmCore, type WasmCoreOptions } from "./realtime/wasm/core.ts";
 export { type WasmModule, type WasmSource, loadWasm } from "./realtime/wasm/module.ts";
 
 // Types alone: `client.openSocket` loads the code of the socket, which `@aether-game/client/socket` exports.
+export type { BracketUpdate } from "./socket/bracket_update.ts";
 export type { Chat, ChatJoinOptions } from "./socket/chat.ts";
 export type { ChannelJoin, ChannelKind, ChatChannel, MessageReceipt } from "./socket/chat_channel.ts";
 export type { Gap } from "./socket/chat_log.ts";

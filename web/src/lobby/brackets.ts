@@ -44,6 +44,7 @@ export class BracketList {
       if (notifications.some(({ code }) => code === NOTIFICATION_CODES.bracketMatchReady)) this.events.notice("Your next match is ready.", "good");
       void this.refresh();
     });
+    socket.on("bracket", () => void this.refresh());
     void this.refresh();
   }
 

@@ -65,7 +65,8 @@ export class ChatView {
     if (active !== this.shown) this.switchTo(active);
     this.showMessages(active);
     const isReady = isConnected && active.channel !== undefined;
-    this.field.disabled = !isReady;
+    // The player may write while the chat is being joined.
+    this.field.disabled = !isConnected || active.error !== undefined;
     button("chat-send").disabled = !isReady;
     this.earlier.hidden = !active.hasEarlier;
     this.earlier.disabled = !isReady || this.conversations.isReading;

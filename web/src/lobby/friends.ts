@@ -5,6 +5,9 @@ import type { Tone } from "../shared/notices.ts";
 import { visitor } from "../shared/visitor.ts";
 import { errorText, nameOf } from "./texts.ts";
 
+/** Polling interval: the server does not tell a declined request or a block. */
+const INTERVAL_MS = 8_000;
+
 /** Entries that are shown. */
 const SHOWN_MAX = 200;
 
@@ -28,6 +31,10 @@ export class FriendList {
 
   constructor(events: FriendEvents) {
     this.events = events;
+    setInterval(() => {
+      // A hidden page does not poll.
+      if (!document.hidden && this.socket?.phase === "connected" && !this.isBusy) void this.refresh();
+    }, INTERVAL_MS);
   }
 
   /** Reads the list, and follows changes over a new socket. */

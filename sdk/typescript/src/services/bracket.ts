@@ -155,7 +155,7 @@ export class Brackets {
   /** Reports the result of one of the player's matches. It counts when the opponent reports or confirms the same. */
   async report(id: string, match: number, result: MatchResult, options?: CallOptions): Promise<BracketMatch> {
     const outcome = "winnerId" in result ? { winner_id: result.winnerId } : { draw: true };
-    const body = { result: defined({ ...outcome, scores: result.scores }) };
+    const body = defined({ ...outcome, scores: result.scores });
     const call = { method: "POST", path: path`/v2/bracket/${id}/match/${String(match)}/report`, body } as const;
     return matchOf(await this.session.call<WireMatch>(call, options));
   }

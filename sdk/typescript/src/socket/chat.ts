@@ -1,7 +1,7 @@
 // Chat: joining channels, and joining them again after a lost connection.
 
 import type { ChatHistory } from "../services/chat.ts";
-import { type WireMessage, messageOf } from "../services/chat.ts";
+import { type MessageKind, type WireMessage, messageOf } from "../services/chat.ts";
 import type { CallOptions } from "../services/requests.ts";
 import type { Time } from "../time.ts";
 import type { Reading } from "./calls.ts";
@@ -23,6 +23,9 @@ export interface ChatJoinOptions extends CallOptions {
 }
 
 const BACKLOG_MESSAGES = 50;
+
+/** Messages of a group after which the member concerned is not in its channel any more. */
+const GONE: readonly MessageKind[] = ["group_left", "group_kicked", "group_banned"];
 
 export class Chat {
   private readonly context: SocketContext;
@@ -69,7 +72,12 @@ export class Chat {
   }
 
   handleMessage(wire: WireMessage): void {
-    this.joined.get(wire.channel_id ?? "")?.received(messageOf(wire));
+    const channel = this.joined.get(wire.channel_id ?? "");
+    if (channel === undefined) return;
+    const message = messageOf(wire);
+    channel.received(message);
+    // The server removes the player from the channel afterwards, without telling it.
+    if (GONE.includes(message.kind) && message.senderId === channel.self.userId) this.lose(channel, "removed", "You are not in the group any more.");
   }
 
   handleMembers(event: WireChange & { readonly channel_id?: string }): void {

@@ -3,6 +3,7 @@
 import type { AetherError, ErrorCode } from "../error.ts";
 import type { ChatMessage } from "../services/chat.ts";
 import type { Notification } from "../services/notification.ts";
+import type { BracketUpdate } from "./bracket_update.ts";
 import type { ChatChannel } from "./chat_channel.ts";
 import type { Gap } from "./chat_log.ts";
 import type { Match, MatchChoice } from "./match.ts";
@@ -101,6 +102,8 @@ export type SocketEvent =
   | { readonly kind: "notifications"; readonly notifications: readonly Notification[] }
   /** A remote value has changed, after `remoteValues.watch`. Without a version it was deleted. */
   | { readonly kind: "remote_value"; readonly key: string; readonly version: number | undefined }
+  /** A bracket that the player has entered has changed. */
+  | ({ readonly kind: "bracket" } & BracketUpdate)
   /** Server code sent data to a stream. */
   | { readonly kind: "stream_data"; readonly stream: StreamName; readonly sender: Presence | undefined; readonly data: string }
   | { readonly kind: "stream_members"; readonly stream: StreamName; readonly joins: readonly Presence[]; readonly leaves: readonly Presence[] };

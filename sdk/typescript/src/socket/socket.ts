@@ -6,6 +6,7 @@ import type { ChatHistory } from "../services/chat.ts";
 import { notificationOf } from "../services/notification.ts";
 import type { CallOptions } from "../services/requests.ts";
 import { defined } from "../services/values.ts";
+import { bracketUpdateOf, isOfBracket } from "./bracket_update.ts";
 import { Chat } from "./chat.ts";
 import { Connection, type ConnectionParts, type SocketPhase } from "./connection.ts";
 import type { NotRestored, SocketContext, SocketEvent, StreamName } from "./events.ts";
@@ -157,6 +158,11 @@ export class Socket implements AsyncIterable<SocketEvent> {
     this.emitter.emit({ kind: "notifications", notifications: notifications.map(notificationOf) });
   }
 
+  private handleBracket(data: string): void {
+    const update = bracketUpdateOf(data);
+    if (update !== undefined) this.emitter.emit({ kind: "bracket", ...update });
+  }
+
   private handleStream({ stream_data, stream_presence_event }: ServerMessage): void {
     if (stream_presence_event !== undefined) {
       this.emitter.emit({ kind: "stream_members", stream: streamOf(stream_presence_event.stream), ...changeOf(stream_presence_event) });
@@ -164,6 +170,7 @@ export class Socket implements AsyncIterable<SocketEvent> {
     if (stream_data !== undefined) {
       const [stream, data] = [streamOf(stream_data.stream), stream_data.data ?? ""];
       if (this.remoteValues.handle(stream, data)) return;
+      if (isOfBracket(stream)) return this.handleBracket(data);
       const sender = stream_data.sender && presenceOf(stream_data.sender);
       this.emitter.emit({ kind: "stream_data", stream, sender, data });
     }

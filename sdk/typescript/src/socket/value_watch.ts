@@ -6,7 +6,7 @@ import type { RequestOptions } from "./connection.ts";
 import type { SocketContext, StreamName } from "./events.ts";
 
 /** Mode of the stream of the changes. */
-const STREAM_MODE = 9;
+const STREAM_MODE = 10;
 
 export class ValueWatch {
   private readonly context: SocketContext;

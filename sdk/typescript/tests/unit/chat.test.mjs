@@ -252,6 +252,15 @@ test("a channel that cannot be joined again is reported", async () => {
   assert.deepEqual([channel.isJoined, network.of("chat_left")[0].reason], [false, "not_restored"]);
 });
 
+test("a member who was removed from the group is not in its channel any more", async () => {
+  for (const [code, isGone] of [[5, true], [6, true], [8, true], [7, false]]) {
+    const { network, channel } = await inRoom();
+    await live(network, message(1, { code, sender_id: "bob" }), message(2, { code, sender_id: "ann" }));
+    assert.deepEqual([channel.isJoined, network.of("chat_left").map(({ reason }) => reason)], [!isGone, isGone ? ["removed"] : []]);
+    assert.deepEqual(delivered(network), [1, 2]);
+  }
+});
+
 test("joins that follow each other too fast are sent again", async () => {
   const { network, socket } = await inRoom();
   const tooFast = { error: { code: 0, message: "Too many messages. Send fewer per second." } };

@@ -122,7 +122,7 @@ test("brackets are listed, joined and played", async () => {
     "POST /v2/bracket/b1/match/0/report",
     "POST /v2/bracket/b1/match/0/confirm",
   ]);
-  assert.deepEqual(all.asked.slice(4, 6).map(({ body }) => body), [{ result: { winner_id: "u1", scores: [3, 1] } }, { result: { draw: true } }]);
+  assert.deepEqual(all.asked.slice(4, 6).map(({ body }) => body), [{ winner_id: "u1", scores: [3, 1] }, { draw: true }]);
 });
 
 test("players are reported", async () => {

@@ -388,7 +388,7 @@ test("changes of remote values are told, also after a lost connection", async ()
   network.answers.rpc = () => ({ rpc: { payload: "{}" } });
   const socket = await network.connected();
   await socket.remoteValues.watch();
-  const change = (data) => network.peer.say({ stream_data: { stream: { mode: 9 }, data } });
+  const change = (data) => network.peer.say({ stream_data: { stream: { mode: 10 }, data } });
   change('{"key":"speed","version":4}');
   change('{"key":"speed"}');
   change("not JSON");
@@ -404,4 +404,15 @@ test("changes of remote values are told, also after a lost connection", async ()
   network.peer.cut();
   await network.time.pass(400);
   assert.deepEqual([network.peer.of("rpc"), socket.remoteValues.isWatching], [[], false]);
+});
+
+test("changes of brackets are told", async () => {
+  const network = new SocketNetwork();
+  await network.connected();
+  const data = JSON.stringify({ bracket_id: "b1", version: 3, phase: "running", size: 4, matches: [0, 2] });
+  network.peer.say({ stream_data: { stream: { mode: 9, label: "b1" }, data } });
+  network.peer.say({ stream_data: { stream: { mode: 9, label: "b1" }, data: "{}" } });
+  await settled();
+  assert.deepEqual(network.of("bracket"), [{ kind: "bracket", bracketId: "b1", version: 3, phase: "running", entrants: 4, matches: [0, 2] }]);
+  assert.equal(network.of("stream_data").length, 0);
 });
