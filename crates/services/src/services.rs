@@ -188,10 +188,6 @@ impl Services {
             accounts.with_roles(Arc::clone(sessions.roles())).with_providers(settings.providers, &http_client);
         let purchases = Purchases::open(store.clone(), Arc::clone(&clock), &http_client, settings.purchases)?;
         let boards = Arc::clone(&leaderboards);
-        let tournaments = Arc::new(Tournaments::new(store.clone(), Arc::clone(&clock), Arc::clone(&leaderboards)));
-        let entrants = Arc::clone(&tournaments);
-        let moderation = Arc::new(Moderation::open(store.clone(), Arc::clone(&clock), registry).await?);
-        let mutes = Arc::clone(&moderation);
         let moderation = Arc::new(Moderation::open(store.clone(), Arc::clone(&clock), registry).await?);
         let mutes = Arc::clone(&moderation);
         let tournaments = Arc::new(Tournaments::new(store.clone(), Arc::clone(&clock), Arc::clone(&leaderboards)));
@@ -210,11 +206,6 @@ impl Services {
             registry,
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
-        let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
-        let notifications = Arc::new(notifications);
-        let friends = Friends::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
-        let remote_values =
-            RemoteValues::open(store.clone(), Arc::clone(&clock), Arc::clone(&router), registry).await?;
         let remote_values =
             RemoteValues::open(store.clone(), Arc::clone(&clock), Arc::clone(&router), registry).await?;
         let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
@@ -247,10 +238,6 @@ impl Services {
                 .with_eraser(Box::new(move |transaction, user| bracket_entrants.forget_within(transaction, user)))
                 .with_eraser(Box::new(move |transaction, user| {
                     mutes.forget_within(transaction, user);
-                    Ok(())
-                })),
-            storage: storage.with_reserved(reserved),
-            multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
                     erased_indexes.forget_within(transaction, user);
                     Ok(())
                 })),

@@ -170,8 +170,6 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(friend::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
-        .with(notification::routes)
-        .with(moderation::routes)
         .with(moderation::routes)
         .with(notification::routes)
         .with(party::routes)

@@ -33,7 +33,10 @@ async fn a_group_is_created_changed_and_deleted() {
     let (_, list) = ask(Method::GET, "/v2/group?name=owls&members=1&open=false&tags=pvp", Value::Null).await;
     assert_eq!((&list["groups"][0]["description"], &list["groups"][0]["open"]), (&json!("d"), &json!(false)));
     let (_, users) = ask(Method::GET, &format!("{path}/user"), Value::Null).await;
-    assert_eq!((&users["group_users"][0]["state"], &users["group_users"][0]["user"]["id"]), (&json!(0), &json!(player.id)));
+    assert_eq!(
+        (&users["group_users"][0]["state"], &users["group_users"][0]["user"]["id"]),
+        (&json!(0), &json!(player.id))
+    );
     let (_, groups) = ask(Method::GET, &format!("/v2/user/{}/group?limit=0&state=10", player.id), Value::Null).await;
     assert_eq!((&groups["user_groups"][0]["state"], &groups["user_groups"][0]["group"]["id"]), (&json!(0), &json!(id)));
     let both = json!({ "tags": ["a"], "clear_tags": true });

@@ -212,13 +212,7 @@ const SECTIONS: &[Section] = &[
         table: "bracket_entrants",
         owner: "user_id",
         order: "bracket",
-        columns: &[
-            ("bracket", Text),
-            ("username", Text),
-            ("rating", Number),
-            ("seed", Number),
-            ("joined_at", Number),
-        ],
+        columns: &[("bracket", Text), ("username", Text), ("rating", Number), ("seed", Number), ("joined_at", Number)],
     },
     Section {
         table: "purchases",
@@ -273,26 +267,6 @@ const SECTIONS: &[Section] = &[
             ("first_at", Number),
             ("last_at", Number),
         ],
-    },
-    Section {
-        // Without the ids of others, and without the decision, which is about others.
-        table: "reports",
-        owner: "reporter_id",
-        order: "created_at, id",
-        columns: &[
-            ("id", Id),
-            ("state", Text),
-            ("statements", Json),
-            ("created_at", Number),
-            ("updated_at", Number),
-            ("resolved_at", Number),
-        ],
-    },
-    Section {
-        table: "mutes",
-        owner: "user_id",
-        order: "created_at, id",
-        columns: &[("id", Id), ("reason", Text), ("created_at", Number), ("expires_at", Number), ("lifted_at", Number)],
     },
     Section {
         // Groups that the user created.

@@ -136,8 +136,6 @@ impl Operations {
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
             .and(matchmaker::serve::operations)
-            .and(notification::serve::operations)
-            .and(moderation::serve::operations)
             .and(moderation::serve::operations)
             .and(notification::serve::operations)
             .and(party::serve::operations)

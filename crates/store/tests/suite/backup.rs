@@ -210,7 +210,11 @@ async fn a_group_is_repaired_if_its_superadmin_was_erased_after_the_backup() {
         }
         try_restore(&store, &bytes, true).await.unwrap();
         let groups = store.read(|transaction| transaction.row("SELECT count(*) FROM groups", &[], |row| row.get(0)));
-        assert_eq!(groups.await.map_err(|error: StoreError| error), Ok(Some(0_i64)), "a group without members is deleted");
+        assert_eq!(
+            groups.await.map_err(|error: StoreError| error),
+            Ok(Some(0_i64)),
+            "a group without members is deleted"
+        );
     }
 }
 

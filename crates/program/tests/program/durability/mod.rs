@@ -4,8 +4,8 @@
 //! `DURABILITY_ROUNDS` is the number of kills; `cargo xtask durability --rounds 20` sets it.
 
 mod accounts;
-mod groups;
 mod chat;
+mod groups;
 mod leaderboards;
 mod storage;
 

@@ -323,7 +323,8 @@ async fn a_user_has_a_maximum_of_groups() {
     let users = fixture.users(1, 2).await;
     let open = fixture.group(users[0], "Open").await;
     let shut = fixture.create(users[0], closed("Closed")).await.expect("valid");
-    let many = "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < ?2)
+    let many =
+        "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < ?2)
         INSERT INTO groups (id, creator, name, name_key, name_skeleton, name_folded, open, edge_count, max_count,
             created_at, updated_at)
         SELECT CAST(printf('%016d', number) AS BLOB), ?1, 'g', CAST('g' AS BLOB), 's' || number, 'f' || number, TRUE, 1,
@@ -346,7 +347,8 @@ async fn a_group_has_a_maximum_of_join_requests_and_bans() {
     let fixture = Fixture::new().await;
     let users = fixture.users(1, 3).await;
     let group = fixture.create(users[0], closed("Owls")).await.expect("valid");
-    let others = "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < ?2)
+    let others =
+        "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < ?2)
         INSERT INTO users (id, username, created_at, updated_at)
         SELECT CAST(printf('%016d', number) AS BLOB), 'other-' || number, 1, 1 FROM numbers WHERE ?1 = ?1;
         INSERT INTO group_members (group_key, user_id, role, since)

@@ -43,8 +43,7 @@ impl Fixture {
     async fn notifications(&self) -> Vec<(u128, i64, String)> {
         let select = "SELECT user_id, code, content FROM notifications ORDER BY user_id, number";
         let read = self.store.read(move |transaction| {
-            transaction
-                .rows(select, &[], |row| Ok((row.get::<Uuid>(0)?.as_u128(), row.get::<i64>(1)?, row.get(2)?)))
+            transaction.rows(select, &[], |row| Ok((row.get::<Uuid>(0)?.as_u128(), row.get::<i64>(1)?, row.get(2)?)))
         });
         read.await.map_err(|error: StoreError| error).expect("notifications can be read")
     }

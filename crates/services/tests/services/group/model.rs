@@ -277,8 +277,7 @@ fn groups_agree_with_a_plain_model(database: TestDatabase, cases: u32) {
             let new = NewGroup { max_count: Some(MAX_COUNT as u32), ..new(&format!("group {case}")) };
             let group = taken.create(Uuid::from_u128(first), new).await.expect("it is valid");
             let revocations = Arc::new(Revocations::default());
-            let accounts =
-                Accounts::new(taken.store.clone(), taken.clock.clone(), revocations, Settings::default());
+            let accounts = Accounts::new(taken.store.clone(), taken.clock.clone(), revocations, Settings::default());
             let run = Run { fixture: taken, accounts, first, group };
             let mut model = Model::new();
             for step in &steps {
