@@ -136,9 +136,11 @@ export class ChatView {
     let before: ChatMessage | undefined;
     let hasNew = false;
     for (const message of messages) {
+      const isNext = at !== null && at === this.rows.get(message.id)?.element;
       const row = this.row(message, isContinued(message, before));
       before = message;
-      if (row.element === at) at = at.nextElementSibling;
+      // A changed message was replaced in its place.
+      if (isNext) at = row.element.nextElementSibling;
       else {
         hasNew = at === null;
         this.list.insertBefore(row.element, at);
