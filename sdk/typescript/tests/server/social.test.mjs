@@ -1,4 +1,4 @@
-// Friends, groups, notifications and tournaments, against a real server.
+// Friends, groups, notifications, tournaments, brackets, reports and remote values, against a real server.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
@@ -7,12 +7,20 @@ import { AetherError, NOTIFICATION_CODES } from "../../dist/index.js";
 import { useSockets } from "../support/sockets.mjs";
 import { until } from "../support/until.mjs";
 
-const server = serve("api.open_tournaments=cup");
+const ADMIN_KEY = "a long key of the operator of these tests";
+const server = serve("api.open_tournaments=cup", `http.admin_key=${ADMIN_KEY}`);
 const { opened } = useSockets(server);
 
 /** Returns the states of other users by id. */
 const statesOf = async ({ client }) => Object.fromEntries((await client.friends.list()).friends.map(({ user, state }) => [user.id, state]));
 const notified = ({ of }, wanted) => until(`a notification ${wanted}`, () => of("notifications").flatMap(({ notifications }) => notifications).find(({ code }) => code === wanted));
+
+/** Calls the admin API. */
+async function operate(path, body = {}, root = "/api/brackets") {
+  const headers = { authorization: `Bearer ${ADMIN_KEY}`, "content-type": "application/json" };
+  const answer = await fetch(`http://${server.adminAddress}${root}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  assert.ok(answer.ok, `${answer.status} ${await answer.text()}`);
+}
 
 async function rejected(call) {
   const error = await call.then(
@@ -111,4 +119,41 @@ test("a tournament is joined, and its records are ranked", async () => {
   await bob.client.tournaments.delete("cup");
   assert.equal((await ann.client.tournaments.records("cup")).records.length, 1);
   assert.equal(await rejected(ann.client.tournaments.join("none")), "not_found");
+});
+
+test("a bracket is joined and played, and its entrants are told", async () => {
+  const id = randomUUID();
+  await operate("", { id, title: "Duel", format: "single_elimination", metadata: { prize: "hat" } });
+  const [ann, bob] = [await opened(), await opened()];
+  for (const { client } of [ann, bob]) await client.brackets.join(id);
+  const { brackets } = await ann.client.brackets.list({ phase: "registration" });
+  assert.deepEqual(brackets.filter((each) => each.id === id).map(({ entrants, metadata, format }) => [entrants, metadata, format]), [[2, { prize: "hat" }, "single_elimination"]]);
+  await operate(`/${id}/start`);
+  await notified(bob, NOTIFICATION_CODES.bracketMatchReady);
+  const { matches: [duel], entrants } = await ann.client.brackets.read(id);
+  assert.deepEqual([duel.state, duel.sides.map(({ userId }) => userId).sort(), entrants.length], ["ready", [ann.userId, bob.userId].sort(), 2]);
+  const reported = await ann.client.brackets.report(id, duel.number, { winnerId: ann.userId, scores: duel.sides[0].userId === ann.userId ? [3, 1] : [1, 3] });
+  assert.equal(reported.state, "ready");
+  const decided = await bob.client.brackets.confirm(id, duel.number);
+  assert.deepEqual([decided.state, decided.winnerId, decided.reason], ["decided", ann.userId, "agreed"]);
+  await until("the end is told", () => ann.of("bracket").some(({ bracketId, phase }) => bracketId === id && phase === "finished"));
+  await notified(ann, NOTIFICATION_CODES.bracketEnded);
+  const { bracket } = await bob.client.brackets.read(id);
+  assert.deepEqual([bracket.phase, bracket.winnerId], ["finished", ann.userId]);
+});
+
+test("players are reported, and remote values are read and watched", async () => {
+  const [ann, bob] = [await opened(), await opened()];
+  const channel = await bob.socket.chat.joinRoom(randomUUID());
+  const { messageId } = await channel.send({ text: "spam" });
+  const filed = await ann.client.reports.file({ userId: bob.userId, category: "spam", text: "again", channelId: channel.id, messageIds: [messageId] });
+  assert.equal(filed.isAdded, true);
+  assert.equal(await rejected(ann.client.reports.file({ userId: ann.userId, category: "spam" })), "invalid_argument");
+  assert.deepEqual(await ann.client.remoteValues.read(), {});
+  await ann.socket.remoteValues.watch();
+  await operate("/speed", { value: { max: 3 } }, "/api/values");
+  await until("the change is told", () => ann.of("remote_value").some(({ key }) => key === "speed"));
+  assert.deepEqual(await ann.client.remoteValues.value("speed", undefined), { max: 3 });
+  assert.deepEqual(await ann.client.remoteValues.read(), { speed: { max: 3 } });
+  assert.deepEqual(await ann.client.remoteValues.read(), { speed: { max: 3 } });
 });
