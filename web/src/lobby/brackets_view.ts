@@ -88,9 +88,9 @@ export class BracketsView {
     const isOwn = userId === this.ownId;
     const name = group("span", "", userText("span", "name", username === "" ? "Deleted player" : username));
     if (isOwn) name.append(text("span", "tag", "You"));
-    if (hasWithdrawn) name.append(text("span", "tag", "Withdrawn"));
+    if (hasWithdrawn) name.append(text("span", "unseen", "has withdrawn"));
     const record = seed === 0 ? "" : `${wins}–${draws > 0 ? `${draws}–` : ""}${losses}`;
-    return group("tr", isOwn ? "own" : "", text("td", "rank", rank === 0 ? "" : String(rank)), group("td", "player", name), text("td", "score", record), text("td", "score", seed === 0 ? "" : String(points)));
+    return group("tr", `${isOwn ? "own" : ""}${hasWithdrawn ? " withdrawn" : ""}`, text("td", "rank", rank === 0 ? "" : String(rank)), group("td", "player", name), text("td", "score", record), text("td", "score", seed === 0 ? "" : String(points)));
   }
 }
 

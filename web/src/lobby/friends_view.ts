@@ -117,9 +117,12 @@ export class FriendsView {
     const name = nameOf(user);
     const names = group("div", "about", userText("span", "name", name), group("span", "chip"));
     const chip = names.lastElementChild as HTMLElement;
+    const isNamed = name !== user.username;
     if (isOnline !== undefined) chip.append(text("span", isOnline ? "dot on" : "dot", ""));
-    chip.append(userText("span", "", about));
-    if (name !== user.username) chip.append(" · ", userText("span", "", user.username));
+    // The name of the account cannot be that of another one; a display name can.
+    if (isNamed) chip.append(userText("span", "", user.username));
+    if (isNamed && isOnline !== undefined) chip.append("·");
+    if (!isNamed || isOnline !== undefined) chip.append(userText("span", "", about));
     const row = group("li", "person", badge(name, user.id), names);
     row.dataset["user"] = user.id;
     return row;

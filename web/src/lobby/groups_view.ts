@@ -6,7 +6,7 @@ import { Drawn, action, badge, group, menu, text, userText } from "./drawing.ts"
 import type { GroupList } from "./groups.ts";
 import { countText } from "./texts.ts";
 
-const ROLE_TEXTS = { superadmin: " · you own it", admin: " · you are an admin", member: "", join_request: "" } as const;
+const ROLE_TEXTS = { superadmin: " · owner", admin: " · admin", member: "", join_request: "" } as const;
 
 export interface GroupsViewEvents {
   /** Opens the chat of a group. */
