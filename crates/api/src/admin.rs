@@ -2,7 +2,10 @@
 //! listener.
 
 mod bracket;
+mod moderation;
+mod remote_value;
 mod room;
+mod storage_index;
 
 use crate::answers::AnswerBudget;
 use crate::client::digest;
@@ -207,14 +210,17 @@ fn routes() -> Routes<Admin> {
         .field::<SetPlayerRole, _>(Method::POST, "/api/players/{player}/role", |to, body| to.role = Some(body))
         .address::<ListPlayerSessions>(Method::GET, "/api/players/{player}/sessions")
         .address::<ListAuditEntries>(Method::GET, "/api/audit")
+        .with(moderation::routes)
+        .with(remote_value::routes)
         .with(bracket::routes)
         .with(room::routes)
+        .with(storage_index::routes)
 }
 
 fn description() -> Description {
     Description {
         title: "Aether admin API",
-        text: "Operator's interface: metrics, detailed health, profiles, players, rooms, recordings, drain and audit.",
+        text: "Operator's interface: metrics, detailed health, profiles, players, reports, mutes, remote values, rooms, recordings, drain and audit.",
         error_schema: json!({
             "type": "object",
             "required": ["code", "error"],

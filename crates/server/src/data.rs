@@ -228,6 +228,9 @@ pub(crate) async fn run_maintenance(services: Arc<Services>, config: Config, hea
             if let Err(error) = services.audit.prune(now - i64::from(config.database.audit_days) * DAY_MS).await {
                 warn!(%error, "removal of old audit entries failed");
             }
+            if let Err(error) = services.moderation.prune(now - i64::from(config.database.audit_days) * DAY_MS).await {
+                warn!(%error, "removal of old reports and mutes failed");
+            }
             if let Some(webhooks) = &services.webhooks {
                 match webhooks.prune().await {
                     Ok(0) => {}

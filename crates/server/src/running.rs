@@ -154,6 +154,7 @@ impl RunningServer {
         let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
         let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
         aether_rooms::register_functions(&mut server.extensions.functions);
+        aether_services::remote_value::register_functions(&mut server.extensions.functions);
         server.register_room_types(&config, &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;

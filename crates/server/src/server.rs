@@ -12,6 +12,7 @@ use aether_rooms::{RoomDefinition, RoomType};
 use aether_services::event::Event;
 use aether_services::leaderboard::{Reset, TournamentEnd, TournamentReset};
 use aether_services::matchmaker::{Candidate, MatchedAnswer, MatchedHook};
+use aether_services::storage::IndexDefinition;
 use aether_services::{CallContext, Operation, ServiceError, Services, ServicesExtensions};
 use aether_wire::{Encodings, MessageEncoding};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
@@ -161,6 +162,21 @@ impl Server {
     #[must_use]
     pub fn reserve_collection(mut self, collection: impl Into<String>) -> Server {
         self.extensions.reserved_collections.insert(collection.into());
+        self
+    }
+
+    /// Adds an index of the objects of a storage collection. It is in memory, filled at the start, and follows all changes;
+    /// `services.storage.list_index` finds objects in it by the query language.
+    ///
+    /// ```
+    /// use aether_services::storage::IndexDefinition;
+    ///
+    /// let index = IndexDefinition::new("guilds", "guild", ["name", "region", "members"]).sortable(["members"]);
+    /// let server = aether_server::Server::new("coins", "1.0.0").storage_index(index);
+    /// ```
+    #[must_use]
+    pub fn storage_index(mut self, index: IndexDefinition) -> Server {
+        self.extensions.storage_indexes.push(index);
         self
     }
 

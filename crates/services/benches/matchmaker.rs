@@ -137,6 +137,7 @@ impl Random {
                 strings: texts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
                 numbers: numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect(),
             },
+            blocked: Default::default(),
         }
     }
 }

@@ -5,7 +5,7 @@
 use crate::account::{self, Update};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
-use crate::storage::{self, Ack, Author, Change, Delete, Write};
+use crate::storage::{self, Ack, Author, Change, Delete, ObjectId, StorageIndexes, Write};
 use crate::wallet::{self, Ledger, WalletUpdate, WalletUpdated, Wallets};
 use aether_store::{Dialect, Store, Transaction, values};
 use std::collections::BTreeMap;
@@ -21,6 +21,7 @@ pub struct MultiUpdates {
     store: Store,
     clock: Arc<dyn WallClock>,
     wallets: Wallets,
+    indexes: Arc<StorageIndexes>,
 }
 
 /// Changes to apply.
@@ -66,7 +67,14 @@ impl MultiUpdates {
     /// Creates the service over a store, with the wallets that own the ledger.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn WallClock>, wallets: Wallets) -> MultiUpdates {
-        MultiUpdates { store, clock, wallets }
+        MultiUpdates { store, clock, wallets, indexes: Arc::default() }
+    }
+
+    /// Sets the storage indexes, which follow the changes of objects.
+    #[must_use]
+    pub fn with_indexes(mut self, indexes: Arc<StorageIndexes>) -> MultiUpdates {
+        self.indexes = indexes;
+        self
     }
 
     /// Applies all changes, or none if any of them is rejected.
@@ -74,13 +82,28 @@ impl MultiUpdates {
         let ledger = self.wallets.ledger(changes.ledger);
         let now = self.clock.now_ms();
         let checked = changes.check()?;
+        let covered = checked.objects.iter().map(Change::id).filter(|id| self.indexes.covers(id));
+        let covered: Vec<ObjectId> = covered.cloned().collect();
+        let (indexes, is_covered) = (Arc::clone(&self.indexes), !covered.is_empty());
+        if is_covered {
+            indexes.check_certain()?;
+        }
         let outcome = self.store.write(move |transaction| {
             // Every transaction locks users before objects, each in order, so that transactions cannot deadlock.
             let wallets = checked.apply_to_users(transaction, &ledger, now)?;
             let acks = storage::apply(transaction, Author::default(), &checked.objects, now)?;
+            if !covered.is_empty() {
+                let pending = indexes.pending(covered.clone());
+                // They become uncertain, with or without a commit, and are read again.
+                transaction.after_commit(move || drop(pending));
+            }
             Ok(Changed { acks, wallets })
         });
-        outcome.await.map_err(account::name_taken)
+        let changed = outcome.await.map_err(account::name_taken)?;
+        if is_covered && let Err(error) = self.indexes.settle(&self.store).await {
+            tracing::warn!(%error, "storage index waits for the database");
+        }
+        Ok(changed)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::admin::RoomOperator;
 use crate::audit::Audit;
 use crate::bracket::{self, Brackets};
 use crate::calls::{CallTable, Functions, MatchTypes};
-use crate::chat::Chat;
+use crate::chat::{Chat, ChatParts};
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::event::{Events, Handler};
@@ -17,16 +17,18 @@ use crate::http_client::{self, HttpClient};
 use crate::leaderboard::{Leaderboards, PeriodHooks};
 use crate::matches::{Matches, NOT_HOSTED};
 use crate::matchmaker::{self, MatchedHook, MatchmakerService, ServiceParts};
+use crate::moderation::Moderation;
 use crate::multi_update::MultiUpdates;
 use crate::notification::Notifications;
 use crate::party::PartyService;
 use crate::profile::Profiles;
 use crate::purchase::{self, Purchases};
+use crate::remote_value::RemoteValues;
 use crate::room::Rooms;
 use crate::router::Router;
 use crate::session::tokens::Tokens;
 use crate::session::{self, MatchTokens, Sessions};
-use crate::storage::{Quota, Storage};
+use crate::storage::{IndexDefinition, Quota, Storage, StorageIndexes};
 use crate::tournament::Tournaments;
 use crate::wallet::Wallets;
 use crate::webhook::{self, Webhooks};
@@ -84,6 +86,8 @@ pub struct ServicesExtensions {
     pub event_handlers: Vec<Handler>,
     /// Storage collections that only server code may change.
     pub reserved_collections: BTreeSet<String>,
+    /// Storage indexes, which are filled at the start.
+    pub storage_indexes: Vec<IndexDefinition>,
     /// Hook `matchmaker_matched`, which decides on match candidates.
     pub matchmaker_matched: Option<MatchedHook>,
     /// Hooks that run at resets of leaderboards, and at ends and resets of tournaments.
@@ -140,6 +144,10 @@ pub struct Services {
     pub friends: Arc<Friends>,
     /// Parties of players.
     pub parties: Arc<PartyService>,
+    /// Reports of players, and mutes.
+    pub moderation: Arc<Moderation>,
+    /// Values by key for clients, with rules.
+    pub remote_values: Arc<RemoteValues>,
     /// Reported events.
     pub events: Events,
     /// Delivers webhooks, if one is configured.
@@ -180,11 +188,15 @@ impl Services {
             accounts.with_roles(Arc::clone(sessions.roles())).with_providers(settings.providers, &http_client);
         let purchases = Purchases::open(store.clone(), Arc::clone(&clock), &http_client, settings.purchases)?;
         let boards = Arc::clone(&leaderboards);
+        let moderation = Arc::new(Moderation::open(store.clone(), Arc::clone(&clock), registry).await?);
+        let mutes = Arc::clone(&moderation);
         let tournaments = Arc::new(Tournaments::new(store.clone(), Arc::clone(&clock), Arc::clone(&leaderboards)));
         let entrants = Arc::clone(&tournaments);
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         let reserved = &settings.reserved_collections | &extensions.reserved_collections;
         let storage = Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage);
+        let indexes = Arc::new(StorageIndexes::open(extensions.storage_indexes, &store, registry).await?);
+        let erased_indexes = Arc::clone(&indexes);
         let router = Arc::new(Router::new(registry));
         let matchmaker = ServiceParts {
             router: Arc::clone(&router),
@@ -194,11 +206,21 @@ impl Services {
             registry,
         };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
+        let remote_values =
+            RemoteValues::open(store.clone(), Arc::clone(&clock), Arc::clone(&router), registry).await?;
         let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
         let notifications = Arc::new(notifications);
         let friends = Friends::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
         let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
-        let chat = Chat::start(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
+        let friends = Arc::new(friends);
+        let chat = Chat::start(ChatParts {
+            store: store.clone(),
+            clock: Arc::clone(&clock),
+            router: Arc::clone(&router),
+            notifications: Arc::clone(&notifications),
+            friends: Arc::clone(&friends),
+            moderation: Arc::clone(&moderation),
+        });
         let group_notifications = Arc::clone(&notifications);
         let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
         let brackets = Arc::new(Brackets::new(bracket::Parts {
@@ -214,9 +236,14 @@ impl Services {
             accounts: accounts
                 .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
                 .with_eraser(Box::new(move |transaction, user| entrants.forget_within(transaction, user)))
-                .with_eraser(Box::new(move |transaction, user| bracket_entrants.forget_within(transaction, user))),
-            storage: storage.with_reserved(reserved),
-            multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()),
+                .with_eraser(Box::new(move |transaction, user| bracket_entrants.forget_within(transaction, user)))
+                .with_eraser(Box::new(move |transaction, user| {
+                    mutes.forget_within(transaction, user);
+                    erased_indexes.forget_within(transaction, user);
+                    Ok(())
+                })),
+            storage: storage.with_reserved(reserved).with_indexes(Arc::clone(&indexes)),
+            multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()).with_indexes(indexes),
             wallets,
             purchases,
             audit: Arc::new(Audit::new(store.clone(), Arc::clone(&clock), registry)),
@@ -226,8 +253,10 @@ impl Services {
             match_tokens,
             chat,
             notifications,
-            friends: Arc::new(friends),
+            friends,
             parties,
+            moderation,
+            remote_values: Arc::new(remote_values),
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
             hooks: extensions.hooks,

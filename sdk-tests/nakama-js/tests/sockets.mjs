@@ -57,6 +57,7 @@ const EVENTS = {
   matchData: "onmatchdata",
   matchPresences: "onmatchpresence",
   statuses: "onstatuspresence",
+  notifications: "onnotification",
   ends: "ondisconnect",
 };
 

@@ -60,7 +60,7 @@ pub(super) fn admit(
 ) -> Result<Caller, ServiceError> {
     match access {
         Access::Everyone => Ok(Caller::Anonymous),
-        Access::Operator | Access::Inspect | Access::Manage => Err(OPERATOR_ONLY),
+        Access::Operator | Access::Inspect | Access::Moderate | Access::Manage => Err(OPERATOR_ONLY),
         Access::Session => {
             let token = bearer_token(headers).ok_or(error::TOKEN_REQUIRED)?;
             Ok(Caller::User(Arc::new(sessions.check(token)?)))

@@ -13,10 +13,12 @@ mod group;
 mod layer;
 mod leaderboard;
 mod matches;
+mod moderation;
 mod notification;
 mod party;
 mod profile;
 mod purchase;
+mod remote_value;
 mod rpc;
 mod session;
 mod storage;
@@ -170,10 +172,12 @@ pub(crate) fn routes() -> Routes<ClientApi> {
         .with(friend::routes)
         .with(leaderboard::routes)
         .with(matches::routes)
+        .with(moderation::routes)
         .with(notification::routes)
         .with(party::routes)
         .with(profile::routes)
         .with(purchase::routes)
+        .with(remote_value::routes)
         .with(rpc::routes)
         .with(session::routes)
         .with(storage::routes)

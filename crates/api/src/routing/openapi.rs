@@ -81,7 +81,7 @@ fn schemes(access: Access) -> &'static [&'static str] {
         Access::Session => &["session"],
         Access::SessionOrHttpKey => &["session", "httpKey", "httpKeyHeader"],
         Access::Operator => &["operatorKey"],
-        Access::Inspect | Access::Manage => &["operator"],
+        Access::Inspect | Access::Moderate | Access::Manage => &["operator"],
     }
 }
 

@@ -4,6 +4,7 @@ mod account_owner;
 mod calls;
 mod client_account;
 mod common;
+mod group;
 mod leaderboard;
 mod listener;
 mod names;

@@ -70,18 +70,19 @@ impl Program {
     }
 
     /// Everything that the sample player Amber sees: account, wallet, storage and leaderboard.
-    async fn amber(&self) -> [Value; 4] {
+    async fn amber(&self) -> [Value; 5] {
         let server = self.serve().await;
         let mut amber = ApiClient::sign_in(server.http, "seed-device-amber").await.expect("the player signs in");
         let mut read = Vec::new();
-        for path in ["/v2/account", "/v2/storage/saves", "/v2/leaderboard/weekly?limit=100"] {
+        let own_groups = format!("/v2/user/{}/group", amber.user);
+        for path in ["/v2/account", "/v2/storage/saves", "/v2/leaderboard/weekly?limit=100", &own_groups] {
             read.push(amber.get(path).await.expect("the server answers").json());
         }
         server.kill().await;
-        let [account, saves, board] = read.try_into().expect("there are three answers");
+        let [account, saves, board, groups] = read.try_into().expect("there are four answers");
         let user = account["user"].clone();
         let wallet = serde_json::from_str(account["wallet"].as_str().expect("there is a wallet")).expect("it is JSON");
-        [user, wallet, saves["objects"].clone(), board["records"].clone()]
+        [user, wallet, saves["objects"].clone(), board["records"].clone(), groups["user_groups"].clone()]
     }
 }
 
@@ -120,9 +121,10 @@ async fn migrate_lists_pending_migrations_and_then_applies_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn seed_adds_players_with_data_once() {
     for program in Program::on_each() {
-        for added in [10, 0] {
+        for (added, groups) in [(10, 3), (0, 0)] {
             let expected = format!(
-                "{added} of 10 sample players added, 2 leaderboards. Sign in with a device id such as seed-device-amber.\n"
+                "{added} of 10 sample players added, 2 leaderboards, {groups} groups. \
+                 Sign in with a device id such as seed-device-amber.\n"
             );
             assert_eq!(program.succeed(&["seed"]).await, expected, "{}", program.database.name);
             if let Database::File(path) = &program.database.database {
@@ -130,7 +132,12 @@ async fn seed_adds_players_with_data_once() {
                 assert!(!journal.exists(), "the database is closed, so its journal is gone");
             }
         }
-        let [user, wallet, saves, records] = program.amber().await;
+        let [user, wallet, saves, records, groups] = program.amber().await;
+        let shown =
+            |one: &Value| (one["group"]["name"].clone(), one["state"].clone(), one["group"]["edge_count"].clone());
+        let groups: Vec<_> = groups.as_array().expect("there are groups").iter().map(shown).collect();
+        let expected = [(json!("Night Owls"), json!(0), json!(5)), (json!("Sternwarte"), json!(2), json!(3))];
+        assert_eq!(groups, expected, "{}", program.database.name);
         assert_eq!((&user["username"], &user["display_name"]), (&json!("amber"), &json!("AMBER")));
         assert_eq!(wallet, json!({ "coins": 100 }));
         let save: Value = serde_json::from_str(saves[0]["value"].as_str().expect("there is a value")).expect("JSON");

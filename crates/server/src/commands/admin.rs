@@ -1,4 +1,10 @@
-//! `aether admin`: shows and manages players and rooms of a running server, by its admin API.
+//! `aether admin`: shows and manages players, reports, remote values and rooms of a running server, by its admin API.
+
+mod moderation;
+mod values;
+
+pub use moderation::{MuteArguments, ReportAction};
+pub use values::ValuesAction;
 
 use crate::admin_key;
 use crate::config::{Config, ConfigArguments};
@@ -45,7 +51,7 @@ pub enum AdminAction {
     Role {
         /// Id or username of the player
         player: String,
-        /// Role: player, read-only, developer or admin
+        /// Role: player, read-only, moderator, developer or admin
         role: Role,
     },
     /// End all sessions of a player, who can sign in again
@@ -60,6 +66,31 @@ pub enum AdminAction {
         /// Number of sessions, up to 100
         #[arg(long, default_value_t = 20)]
         limit: u32,
+    },
+    /// List, show and resolve reports of players about players
+    Report {
+        /// Action on reports
+        #[command(subcommand)]
+        action: ReportAction,
+    },
+    /// Mute a player in chat, for a time or without end
+    Mute(MuteArguments),
+    /// End the mute of a player
+    Unmute {
+        /// Id or username of the player
+        player: String,
+    },
+    /// List the mutes that have not ended, the first to end first
+    Mutes {
+        /// Number of mutes, up to 100
+        #[arg(long, default_value_t = 20)]
+        limit: u32,
+    },
+    /// List, show, set and delete remote values of clients
+    Values {
+        /// Action on remote values
+        #[command(subcommand)]
+        action: ValuesAction,
     },
     /// List running and stored rooms
     Rooms {
@@ -243,14 +274,14 @@ impl AdminArguments {
 impl AdminAction {
     /// Calls the admin API of the configured server.
     pub async fn run(&self, config: &Config) -> Result<String, String> {
-        self.call().run(&AdminClient::new(config)?).await
+        self.call()?.run(&AdminClient::new(config)?).await
     }
 
-    fn call(&self) -> AdminCall {
+    fn call(&self) -> Result<AdminCall, String> {
         use AnswerForm::{Record, Table};
         let player = |player: &str, action: &str| format!("/api/players/{}{action}", encoded(player));
         let change = |name: &str, action: &str, body| AdminCall::post(player(name, action), body, Record);
-        match self {
+        Ok(match self {
             AdminAction::Show { player: name } => AdminCall::get(player(name, ""), Record),
             AdminAction::Ban { player: name } => change(name, "/ban", json!({})),
             AdminAction::Unban { player: name } => change(name, "/unban", json!({})),
@@ -259,6 +290,11 @@ impl AdminAction {
             AdminAction::Sessions { player: name, limit } => {
                 AdminCall::get(player(name, &format!("/sessions?limit={limit}")), Table("sessions"))
             }
+            AdminAction::Report { action } => action.call(),
+            AdminAction::Mute(mute) => mute.call(),
+            AdminAction::Unmute { player } => moderation::unmute(player),
+            AdminAction::Mutes { limit } => moderation::mutes(*limit),
+            AdminAction::Values { action } => action.call()?,
             AdminAction::Audit { limit } => AdminCall::get(format!("/api/audit?limit={limit}"), Table("entries")),
             AdminAction::Rooms { state, limit } => {
                 AdminCall::get(format!("/api/rooms?limit={limit}&state={}", encoded(state)), Table("rooms"))
@@ -273,7 +309,7 @@ impl AdminAction {
                     _ => AdminCall::get(path, Record),
                 }
             }
-        }
+        })
     }
 }
 

@@ -40,7 +40,7 @@ pub enum Command {
     Backup(BackupArguments),
     /// Restore the database from a backup
     Restore(RestoreArguments),
-    /// Add sample players with storage objects, wallets and scores to the database
+    /// Add sample players with storage objects, wallets, scores and groups to the database
     Seed(SeedArguments),
     /// List durable rooms or the stored states of one, or write a state to a file; a server may run meanwhile
     Rooms(RoomsArguments),

@@ -1,4 +1,6 @@
-//! `aether seed`: adds sample players to try out. A second run adds nothing.
+//! `aether seed`: adds sample players and groups to try out. A second run adds nothing.
+
+mod groups;
 
 use crate::clock::unix_seconds;
 use crate::config::{Config, ConfigArguments};
@@ -6,7 +8,7 @@ use crate::data;
 use crate::keys::KeyRing;
 use crate::tokens::Tokens;
 use aether_metrics::Registry;
-use aether_services::account::{SignIn, SignInMethod, Update};
+use aether_services::account::{SignIn, SignInMethod, SignedIn, Update};
 use aether_services::leaderboard::{Definition, RecordWrite, Score};
 use aether_services::storage::{Condition, ObjectId, Permission, Write};
 use aether_services::wallet::WalletUpdate;
@@ -41,6 +43,8 @@ pub struct Seeded {
     pub players: usize,
     /// Number of sample leaderboards.
     pub leaderboards: usize,
+    /// Number of new groups.
+    pub groups: usize,
 }
 
 impl SeedArguments {
@@ -49,10 +53,11 @@ impl SeedArguments {
         let config = self.config.load().map_err(|error| error.to_string())?;
         let seeded = seed_configured(&config).await?;
         Ok(format!(
-            "{} of {} sample players added, {} leaderboards. Sign in with a device id such as seed-device-{}.\n",
+            "{} of {} sample players added, {} leaderboards, {} groups. Sign in with a device id such as seed-device-{}.\n",
             seeded.players,
             PLAYERS.len(),
             seeded.leaderboards,
+            seeded.groups,
             PLAYERS[0]
         ))
     }
@@ -75,24 +80,26 @@ async fn seed_configured(config: &Config) -> Result<Seeded, String> {
     seeded.map_err(|error| error.to_string())
 }
 
-/// Adds the sample players and their data. Calls `on_player` after each player.
+/// Adds the sample players, their data and their groups. Calls `on_player` after each player.
 pub async fn seed(services: &Services, on_player: &dyn Fn()) -> Result<Seeded, ServiceError> {
     for (leaderboard, schedule) in LEADERBOARDS {
         let definition = Definition { reset_schedule: schedule.to_owned(), ..Definition::new(leaderboard) };
         services.leaderboards.create(definition).await?;
     }
-    let mut seeded = Seeded { players: 0, leaderboards: LEADERBOARDS.len() };
+    let mut players = Vec::with_capacity(PLAYERS.len());
     for (index, name) in PLAYERS.into_iter().enumerate() {
-        if add_player(services, index as i64, name).await? {
-            seeded.players += 1;
-        }
+        players.push(add_player(services, index as i64, name).await?);
         on_player();
     }
-    Ok(seeded)
+    Ok(Seeded {
+        players: players.iter().filter(|player| player.created).count(),
+        leaderboards: LEADERBOARDS.len(),
+        groups: groups::add_groups(services, &players).await?,
+    })
 }
 
-/// Adds one player. Returns true if it is new.
-async fn add_player(services: &Services, index: i64, name: &'static str) -> Result<bool, ServiceError> {
+/// Adds one player.
+async fn add_player(services: &Services, index: i64, name: &'static str) -> Result<SignedIn, ServiceError> {
     let sign_in = SignIn {
         method: SignInMethod::Device(format!("seed-device-{name}")),
         username: Some(name.to_owned()),
@@ -111,7 +118,7 @@ async fn add_player(services: &Services, index: i64, name: &'static str) -> Resu
     if signed_in.created {
         add_player_data(services, signed_in.user, index, name).await?;
     }
-    Ok(signed_in.created)
+    Ok(signed_in)
 }
 
 async fn add_player_data(services: &Services, user: Uuid, index: i64, name: &'static str) -> Result<(), ServiceError> {

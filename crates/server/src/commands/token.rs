@@ -13,7 +13,7 @@ pub struct TokenArguments {
     /// Configuration file and flags.
     #[command(flatten)]
     pub config: ConfigArguments,
-    /// Role of the token: admin, developer, read-only or player
+    /// Role of the token: admin, developer, moderator, read-only or player
     #[arg(long, default_value = "developer")]
     pub role: Role,
     /// Name of the user

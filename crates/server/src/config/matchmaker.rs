@@ -18,6 +18,9 @@ section! {
         mutual: bool = true;
         /// A user is in a match once only. If false, two sessions of a user can meet.
         distinct_users: bool = true;
+        /// Two players are not matched while one blocks the other. Each ticket then reads whom its players block: the latest
+        /// 200 of each. Players of running matches are not checked.
+        honour_blocks: bool = false;
         /// Maximum number of tickets of one session, counting those of its parties.
         tickets_per_session_max: usize = TICKETS_PER_SESSION_MAX, within 1..=100;
         /// Maximum number of tickets of one user in all sessions.
@@ -49,7 +52,7 @@ impl Matchmaker {
             seat_ms: i64::from(self.seat_seconds) * 1_000,
             work_max: self.work_max.into(),
         };
-        ServiceSettings { rules, room_type: self.room_type.clone() }
+        ServiceSettings { rules, room_type: self.room_type.clone(), honour_blocks: self.honour_blocks }
     }
 }
 

@@ -282,7 +282,7 @@ impl SettingValue for IndexKind {
 
 impl SettingValue for Role {
     fn expected() -> String {
-        "admin, developer, read-only or player".to_owned()
+        "admin, developer, moderator, read-only or player".to_owned()
     }
 
     fn parse_raw(raw: &RawValue) -> Option<Self> {

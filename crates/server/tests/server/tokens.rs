@@ -305,6 +305,7 @@ fn roles_are_ordered_and_parse_from_their_names() {
     let expected = [
         (Role::Player, "player", permissions(false, false, false)),
         (Role::ReadOnly, "read-only", permissions(false, true, false)),
+        (Role::Moderator, "moderator", permissions(false, true, false)),
         (Role::Developer, "developer", permissions(true, true, false)),
         (Role::Admin, "admin", permissions(true, true, true)),
     ];

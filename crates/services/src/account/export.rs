@@ -212,13 +212,7 @@ const SECTIONS: &[Section] = &[
         table: "bracket_entrants",
         owner: "user_id",
         order: "bracket",
-        columns: &[
-            ("bracket", Text),
-            ("username", Text),
-            ("rating", Number),
-            ("seed", Number),
-            ("joined_at", Number),
-        ],
+        columns: &[("bracket", Text), ("username", Text), ("rating", Number), ("seed", Number), ("joined_at", Number)],
     },
     Section {
         table: "purchases",
@@ -282,10 +276,17 @@ const SECTIONS: &[Section] = &[
         columns: &[
             ("id", Id),
             ("name", Text),
+            ("name_skeleton", Text),
+            ("name_folded", Text),
             ("description", Text),
             ("avatar_url", Text),
             ("lang_tag", Text),
+            ("metadata", Json),
+            ("open", Flag),
+            ("edge_count", Number),
+            ("max_count", Number),
             ("created_at", Number),
+            ("updated_at", Number),
         ],
     },
     Section {
@@ -313,6 +314,26 @@ const SECTIONS: &[Section] = &[
         owner: "user_id",
         order: "other_id",
         columns: &[("other_id", Id), ("state", Number), ("metadata", Json), ("updated_at", Number)],
+    },
+    Section {
+        // Without the ids of others, and without the decision, which is about others.
+        table: "reports",
+        owner: "reporter_id",
+        order: "created_at, id",
+        columns: &[
+            ("id", Id),
+            ("state", Text),
+            ("statements", Json),
+            ("created_at", Number),
+            ("updated_at", Number),
+            ("resolved_at", Number),
+        ],
+    },
+    Section {
+        table: "mutes",
+        owner: "user_id",
+        order: "created_at, id",
+        columns: &[("id", Id), ("reason", Text), ("created_at", Number), ("expires_at", Number), ("lifted_at", Number)],
     },
     Section { table: "profile_selections", owner: "user_id", order: "profile_id", columns: &[("profile_id", Text)] },
 ];

@@ -1,10 +1,16 @@
-//! Operations for operators: players are shown, banned, unbanned, signed out and given roles; rooms are listed, created,
-//! opened, signalled, recorded and ended; the server is drained.
+//! Operations for operators: players are shown, banned, unbanned, muted, signed out and given roles; reports are resolved;
+//! remote values are changed; rooms are listed, created, opened, signalled, recorded and ended; the server is drained.
 
+pub mod moderation;
 pub mod operation;
+pub mod remote_value;
 pub mod room;
 mod room_operator;
 pub(crate) mod serve;
+pub(crate) mod serve_moderation;
+pub(crate) mod serve_remote_value;
 pub(crate) mod serve_room;
+pub(crate) mod serve_storage_index;
+pub mod storage_index;
 
 pub use room_operator::RoomOperator;

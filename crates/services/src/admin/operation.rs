@@ -21,7 +21,7 @@ pub struct PlayerRequest {
 #[prost(prost_path = "prost")]
 #[serde(default)]
 pub struct PlayerRole {
-    /// Role: `player`, `read-only`, `developer` or `admin`.
+    /// Role: `player`, `read-only`, `moderator`, `developer` or `admin`.
     #[prost(string, tag = "1")]
     #[serde(skip_serializing_if = "String::is_empty")]
     pub role: String,

@@ -46,11 +46,8 @@ impl Serve for BanPlayer {
         let user = begin::<BanPlayer>(call, &request.player, "").await?;
         if !call.services.accounts.ban(vec![user]).await?.is_empty() {
             // Open sockets get it before they are closed.
-            let banned = NewNotification {
-                persistent: false,
-                ..NewNotification::persistent(user, code::BANNED, "You are banned.", "{}")
-            };
-            call.services.notifications.send(vec![banned]).await?;
+            let banned = NewNotification::persistent(user, code::BANNED, "You are banned.", "{}");
+            call.services.notifications.send_live(banned);
         }
         outcome(call, user).await
     }
@@ -117,19 +114,19 @@ impl Serve for ListAuditEntries {
 }
 
 /// Finds the player, and stores what is about to be done.
-async fn begin<O: Operation>(call: &Call<'_>, player: &str, detail: &str) -> Result<Uuid, ServiceError> {
+pub(super) async fn begin<O: Operation>(call: &Call<'_>, player: &str, detail: &str) -> Result<Uuid, ServiceError> {
     let user = find(call, player).await?.user.id;
     call.services.audit.write(call.caller(), user, O::NAME, detail).await?;
     Ok(user)
 }
 
 /// Returns the player after a change.
-async fn outcome(call: &Call<'_>, user: Uuid) -> Result<ShownPlayer, ServiceError> {
+pub(super) async fn outcome(call: &Call<'_>, user: Uuid) -> Result<ShownPlayer, ServiceError> {
     Ok(shown(call, &call.services.accounts.account(user).await?))
 }
 
 /// Finds an account by id or username.
-async fn find(call: &Call<'_>, player: &str) -> Result<Account, ServiceError> {
+pub(super) async fn find(call: &Call<'_>, player: &str) -> Result<Account, ServiceError> {
     if player.is_empty() {
         return Err(ServiceError::invalid("Name the player by id or username."));
     }
@@ -146,7 +143,7 @@ async fn find(call: &Call<'_>, player: &str) -> Result<Account, ServiceError> {
     found.ok_or_else(missing)
 }
 
-fn limit(limit: Option<i32>) -> Result<u32, ServiceError> {
+pub(super) fn limit(limit: Option<i32>) -> Result<u32, ServiceError> {
     match limit.unwrap_or(LISTED_DEFAULT) {
         limit @ 1..=100 => Ok(limit as u32),
         _ => Err(ServiceError::invalid("`limit` must be from 1 to 100.")),
@@ -194,6 +191,6 @@ fn shown_entry(entry: AuditEntry) -> ShownAuditEntry {
     }
 }
 
-fn time(at: Option<i64>) -> String {
+pub(super) fn time(at: Option<i64>) -> String {
     at.map_or_else(String::new, |at| timestamp(at).to_string())
 }

@@ -1,9 +1,7 @@
 //! Definition and state of a bracket.
 
 use super::format::{Format, swiss};
-use super::limits::{
-    BRACKET_ID_BYTES_MAX, ENTRANTS_MIN, MATCH_SECONDS_MAX, METADATA_BYTES_MAX, TITLE_BYTES_MAX,
-};
+use super::limits::{BRACKET_ID_BYTES_MAX, ENTRANTS_MIN, MATCH_SECONDS_MAX, METADATA_BYTES_MAX, TITLE_BYTES_MAX};
 use super::machine::{Machine, Rules};
 use crate::error::ServiceError;
 use crate::storage::json::check_object;

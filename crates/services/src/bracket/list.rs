@@ -38,9 +38,11 @@ struct Position {
 pub(super) async fn list(store: &Store, query: &BracketQuery) -> Result<BracketList, ServiceError> {
     let limit = match query.limit {
         None => BRACKET_LIMIT_MAX,
-        Some(limit) => usize::try_from(limit).ok().filter(|limit| (1..=BRACKET_LIMIT_MAX).contains(limit)).ok_or_else(
-            || ServiceError::invalid(format!("Invalid limit: it must be between 1 and {BRACKET_LIMIT_MAX}.")),
-        )?,
+        Some(limit) => {
+            usize::try_from(limit).ok().filter(|limit| (1..=BRACKET_LIMIT_MAX).contains(limit)).ok_or_else(|| {
+                ServiceError::invalid(format!("Invalid limit: it must be between 1 and {BRACKET_LIMIT_MAX}."))
+            })?
+        }
     };
     let after: Option<Position> = cursor::decode(&query.cursor)?;
     let after = after.unwrap_or(Position { created_at: i64::MAX, id: String::new() });

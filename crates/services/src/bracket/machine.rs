@@ -85,14 +85,10 @@ const NO_DRAW: ServiceError = ServiceError::new(
     GrpcCode::InvalidArgument,
     "A match of an elimination needs a winner. Play it again, or name the winner.",
 );
-const TOO_MANY_REPORTS: ServiceError = ServiceError::new(
-    GrpcCode::ResourceExhausted,
-    "Too many reports on this match. The operator decides it.",
-);
-const BAD_SCORES: ServiceError = ServiceError::new(
-    GrpcCode::InvalidArgument,
-    "The scores contradict the result, or are above 1,000,000,000.",
-);
+const TOO_MANY_REPORTS: ServiceError =
+    ServiceError::new(GrpcCode::ResourceExhausted, "Too many reports on this match. The operator decides it.");
+const BAD_SCORES: ServiceError =
+    ServiceError::new(GrpcCode::InvalidArgument, "The scores contradict the result, or are above 1,000,000,000.");
 
 impl Machine {
     /// Starts a bracket of `count` entrants. The best seed is 0.

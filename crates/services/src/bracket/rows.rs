@@ -28,14 +28,7 @@ pub(super) fn read_head(row: &SqlRow<'_>) -> Result<Bracket, StoreError> {
     let max_size = usize::try_from(row.get::<i64>(7)?).map_err(|_| damaged("size"))?;
     let phase = Phase::from_name(&row.get::<String>(9)?).ok_or_else(|| damaged("phase"))?;
     Ok(Bracket {
-        definition: Definition {
-            title: row.get(1)?,
-            rules,
-            seeding,
-            max_size,
-            metadata: row.get(8)?,
-            id: id.clone(),
-        },
+        definition: Definition { title: row.get(1)?, rules, seeding, max_size, metadata: row.get(8)?, id: id.clone() },
         phase,
         version: row.get(10)?,
         size: usize::try_from(row.get::<i64>(11)?).map_err(|_| damaged("size"))?,
@@ -55,8 +48,12 @@ pub(super) fn complete(transaction: &mut Transaction<'_>, mut bracket: Bracket) 
         "SELECT user_id, username, rating, seed, joined_at FROM bracket_entrants WHERE bracket = ?1",
         values![&id],
         |row| {
-            let entrant =
-                Entrant { user: Some(row.get(0)?), username: row.get(1)?, rating: row.get(2)?, joined_at_ms: row.get(4)? };
+            let entrant = Entrant {
+                user: Some(row.get(0)?),
+                username: row.get(1)?,
+                rating: row.get(2)?,
+                joined_at_ms: row.get(4)?,
+            };
             Ok((row.get::<Option<i64>>(3)?, entrant))
         },
     )?;

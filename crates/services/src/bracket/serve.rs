@@ -1,6 +1,8 @@
 //! Handlers of the bracket operations. Those of operators are audited before they are done.
 
-use super::limits::{BRACKET_LIMIT_MAX, ENTRANT_BYTES, ENTRANTS_MAX, MATCH_BYTES, METADATA_BYTES_MAX, ROUND_ROBIN_ENTRANTS_MAX};
+use super::limits::{
+    BRACKET_LIMIT_MAX, ENTRANT_BYTES, ENTRANTS_MAX, MATCH_BYTES, METADATA_BYTES_MAX, ROUND_ROBIN_ENTRANTS_MAX,
+};
 use super::operation::{
     BracketDetail, BracketMatchRequest, BracketMatchResultRequest, BracketPage, BracketRequest, ConfirmBracketMatch,
     CreateBracketRequest, GetBracket, JoinBracket, LeaveBracket, ListBrackets, ListBracketsRequest, MatchResult,
@@ -45,9 +47,10 @@ impl Serve for ListBrackets {
     async fn serve(call: &Call<'_>, request: ListBracketsRequest) -> Result<BracketPage, ServiceError> {
         let phase = match request.phase.as_str() {
             "" => None,
-            name => Some(Phase::from_name(name).ok_or_else(|| {
-                ServiceError::invalid("A phase is `registration`, `running` or `finished`.")
-            })?),
+            name => Some(
+                Phase::from_name(name)
+                    .ok_or_else(|| ServiceError::invalid("A phase is `registration`, `running` or `finished`."))?,
+            ),
         };
         let query = BracketQuery { phase, limit: request.limit.map(Into::into), cursor: request.cursor };
         let list = call.services.brackets.list(&query).await?;

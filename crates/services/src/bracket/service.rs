@@ -24,10 +24,8 @@ const NOT_RUNNING: ServiceError =
 const FULL: ServiceError = ServiceError::new(GrpcCode::FailedPrecondition, "The bracket is full.");
 const NOT_ENTERED: ServiceError =
     ServiceError::new(GrpcCode::PermissionDenied, "Only entrants of the bracket may do this.");
-const NOT_REPORTED: ServiceError = ServiceError::new(
-    GrpcCode::FailedPrecondition,
-    "The opponent has not reported a result yet. Report it yourself.",
-);
+const NOT_REPORTED: ServiceError =
+    ServiceError::new(GrpcCode::FailedPrecondition, "The opponent has not reported a result yet. Report it yourself.");
 const WINNER_NOT_IN_GAME: ServiceError =
     ServiceError::new(GrpcCode::InvalidArgument, "The winner must be one of the two entrants of the match.");
 const USER_NOT_FOUND: ServiceError = ServiceError::new(GrpcCode::NotFound, "User account not found.");
@@ -185,9 +183,9 @@ impl Brackets {
             match &bracket.definition.seeding {
                 Seeding::Order => {}
                 Seeding::Rating => bracket.entrants.sort_by_key(|entrant| std::cmp::Reverse(entrant.rating)),
-                Seeding::Leaderboard(_) => bracket.entrants.sort_by_key(|entrant| {
-                    entrant.user.and_then(|user| ranks.get(&user).copied()).unwrap_or(u64::MAX)
-                }),
+                Seeding::Leaderboard(_) => bracket
+                    .entrants
+                    .sort_by_key(|entrant| entrant.user.and_then(|user| ranks.get(&user).copied()).unwrap_or(u64::MAX)),
             }
             for (seed, entrant) in bracket.entrants.iter().enumerate() {
                 transaction.execute(

@@ -93,11 +93,8 @@ fn shown_side(bracket: &Bracket, slot: Slot, claim: Option<Claim>) -> ShownSide 
 }
 
 fn shown_entrant(entrant: &Entrant, standing: Option<Standing>) -> ShownEntrant {
-    let shown = ShownEntrant {
-        user_id: id_text(entrant.user),
-        username: entrant.username.clone(),
-        ..ShownEntrant::default()
-    };
+    let shown =
+        ShownEntrant { user_id: id_text(entrant.user), username: entrant.username.clone(), ..ShownEntrant::default() };
     let Some(standing) = standing else { return shown };
     ShownEntrant {
         seed: count(standing.seed + 1),

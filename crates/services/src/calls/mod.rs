@@ -37,8 +37,8 @@ use crate::error::{GrpcCode, INTERNAL, ServiceError};
 use crate::hooks::{OperationHooks, run_with_hooks};
 use crate::services::Services;
 use crate::{
-    account, admin, bracket, chat, event, friend, group, leaderboard, matches, matchmaker, notification, party, profile,
-    purchase, router, session, status, storage, tournament,
+    account, admin, bracket, chat, event, friend, group, leaderboard, matches, matchmaker, moderation, notification,
+    party, profile, purchase, remote_value, router, session, status, storage, tournament,
 };
 use aether_messages::api::Rpc;
 use aether_messages::operation::{self, Operation, RpcFunc};
@@ -124,7 +124,10 @@ impl Operations {
         Operations::default()
             .and(account::serve::operations)
             .and(admin::serve::operations)
+            .and(admin::serve_moderation::operations)
+            .and(admin::serve_remote_value::operations)
             .and(admin::serve_room::operations)
+            .and(admin::serve_storage_index::operations)
             .and(bracket::serve::operations)
             .and(chat::serve::operations)
             .and(event::serve::operations)
@@ -133,10 +136,12 @@ impl Operations {
             .and(leaderboard::serve::operations)
             .and(matches::serve::operations)
             .and(matchmaker::serve::operations)
+            .and(moderation::serve::operations)
             .and(notification::serve::operations)
             .and(party::serve::operations)
             .and(profile::serve::operations)
             .and(purchase::serve::operations)
+            .and(remote_value::serve::operations)
             .and(router::serve::operations)
             .and(session::serve::operations)
             .and(status::serve::operations)
@@ -346,8 +351,13 @@ pub(crate) fn is_operation(name: &str) -> bool {
         socket::NAMES,
         account::operation::NAMES,
         admin::operation::NAMES,
+        admin::moderation::NAMES,
+        admin::remote_value::NAMES,
         admin::room::NAMES,
+        admin::storage_index::NAMES,
+        moderation::operation::NAMES,
         profile::operation::NAMES,
+        remote_value::operation::NAMES,
     ];
     names.iter().any(|names| names.contains(&name))
 }

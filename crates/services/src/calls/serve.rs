@@ -55,6 +55,8 @@ pub enum Access {
     Operator,
     /// Holders of the admin key, and accounts with the permission `inspect`.
     Inspect,
+    /// Holders of the admin key, and accounts whose role moderates: `moderator` and `admin`.
+    Moderate,
     /// Holders of the admin key, and accounts with the permission `manage`.
     Manage,
 }
@@ -70,6 +72,7 @@ impl Access {
             Access::SessionOrHttpKey => "session_or_http_key",
             Access::Operator => "operator",
             Access::Inspect => "inspect",
+            Access::Moderate => "moderate",
             Access::Manage => "manage",
         }
     }
@@ -81,8 +84,12 @@ impl Access {
             | (Access::Everyone | Access::ServerKey | Access::SessionOrHttpKey, _)
             | (Access::Session, Caller::User(_)) => Ok(()),
             (Access::Session, Caller::Anonymous) => Err(TOKEN_REQUIRED),
-            (Access::Inspect | Access::Manage, Caller::User(identity)) if self.is_permitted(identity.role) => Ok(()),
-            (Access::Operator | Access::Inspect | Access::Manage, _) => Err(super::OPERATOR_ONLY),
+            (Access::Inspect | Access::Moderate | Access::Manage, Caller::User(identity))
+                if self.is_permitted(identity.role) =>
+            {
+                Ok(())
+            }
+            (Access::Operator | Access::Inspect | Access::Moderate | Access::Manage, _) => Err(super::OPERATOR_ONLY),
         }
     }
 
@@ -92,6 +99,7 @@ impl Access {
         match self {
             Access::Everyone | Access::ServerKey | Access::Session | Access::SessionOrHttpKey => true,
             Access::Inspect => role.permissions().inspect,
+            Access::Moderate => role.can_moderate(),
             Access::Manage => role.permissions().manage,
             Access::Operator => false,
         }

@@ -8,6 +8,7 @@ use crate::cursor;
 use crate::error::{GrpcCode, ServiceError};
 use aether_store::{Statements, Store, values};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 const FOREIGN_CURSOR: ServiceError = ServiceError::new(GrpcCode::InvalidArgument, "Cursor is invalid or expired.");
 
@@ -48,8 +49,13 @@ struct Position {
     n: bool,
 }
 
-/// Returns a page of a channel.
-pub(super) async fn list(store: &Store, channel: &Channel, query: &HistoryQuery) -> Result<HistoryPage, ServiceError> {
+/// Returns a page of a channel, for a user without the messages of users whom the user blocks or who block the user.
+pub(super) async fn list(
+    store: &Store,
+    reader: Option<Uuid>,
+    channel: &Channel,
+    query: &HistoryQuery,
+) -> Result<HistoryPage, ServiceError> {
     let limit = query.limit.unwrap_or(PAGE_DEFAULT);
     if !(1..=PAGE_MAX).contains(&limit) {
         return Err(ServiceError::invalid(format!("Invalid limit: it must be between 1 and {PAGE_MAX}.")));
@@ -66,7 +72,8 @@ pub(super) async fn list(store: &Store, channel: &Channel, query: &HistoryQuery)
     let from = position.as_ref().map(|position| position.s);
     // The direction in which the rows are read.
     let ascending = forward == follows;
-    let mut messages = read(store, channel, from, ascending, limit + 1).await?;
+    let rows = Rows { channel, reader, from, ascending, limit: limit + 1 };
+    let mut messages = rows.read(store).await?;
     let has_more = messages.len() as i64 > limit;
     messages.truncate(usize::try_from(limit).unwrap_or(0));
     if !follows {
@@ -76,22 +83,37 @@ pub(super) async fn list(store: &Store, channel: &Channel, query: &HistoryQuery)
     Ok(page.finish(messages, query))
 }
 
-async fn read(
-    store: &Store,
-    channel: &Channel,
+/// Rows of a page.
+struct Rows<'a> {
+    channel: &'a Channel,
+    reader: Option<Uuid>,
     from: Option<i64>,
     ascending: bool,
     limit: i64,
-) -> Result<Vec<ChatMessage>, ServiceError> {
-    let (compare, order, start) = if ascending { (">", "", 0) } else { ("<", " DESC", i64::MAX) };
-    let select = format!(
-        "SELECT {COLUMNS} FROM chat_messages WHERE channel_id = ?1 AND sequence {compare} ?2
-         ORDER BY sequence{order} LIMIT ?3"
-    );
-    let statements = Statements::reading(select, values![channel.id(), from.unwrap_or(start), limit]);
-    let channel = channel.clone();
-    store.run(statements, move |answers| Ok(answers.rows(0, |row| read_message(&channel, row))?)).await
 }
+
+impl Rows<'_> {
+    async fn read(self, store: &Store) -> Result<Vec<ChatMessage>, ServiceError> {
+        let (compare, order, start) = if self.ascending { (">", "", 0) } else { ("<", " DESC", i64::MAX) };
+        let visible = if self.reader.is_some() { VISIBLE } else { "" };
+        let select = format!(
+            "SELECT {COLUMNS} FROM chat_messages WHERE channel_id = ?1 AND sequence {compare} ?2{visible}
+             ORDER BY sequence{order} LIMIT ?3"
+        );
+        let (id, from) = (self.channel.id(), self.from.unwrap_or(start));
+        let statements = match self.reader {
+            Some(reader) => Statements::reading(select, values![id, from, self.limit, reader]),
+            None => Statements::reading(select, values![id, from, self.limit]),
+        };
+        let channel = self.channel.clone();
+        store.run(statements, move |answers| Ok(answers.rows(0, |row| read_message(&channel, row))?)).await
+    }
+}
+
+/// Leaves out users whom the reader blocks, and who block the reader.
+const VISIBLE: &str = " AND sender_id NOT IN (
+    SELECT other_id FROM friend_edges WHERE user_id = ?4 AND state = 3
+    UNION SELECT user_id FROM friend_edges WHERE other_id = ?4 AND state = 3)";
 
 struct Page<'a> {
     channel: &'a Channel,

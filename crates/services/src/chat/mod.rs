@@ -14,6 +14,7 @@ mod history;
 pub mod limits;
 mod log;
 mod message;
+mod reported;
 pub(crate) mod serve;
 mod writer;
 
@@ -21,9 +22,12 @@ pub use channel::Channel;
 pub use history::{HistoryPage, HistoryQuery};
 pub use log::{delete_channel, store_group_message};
 pub use message::{ChatMessage, NewMessage, code};
+pub(crate) use reported::find_reported;
 
 use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError};
+use crate::friend::Friends;
+use crate::moderation::Moderation;
 use crate::notification::{self, NewNotification, Notifications};
 use crate::router::{Presence, PresenceMeta, Router, Shown};
 use aether_messages::realtime::envelope::Message;
@@ -50,8 +54,20 @@ pub struct Chat {
     clock: Arc<dyn WallClock>,
     router: Arc<Router>,
     notifications: Arc<Notifications>,
+    friends: Arc<Friends>,
+    moderation: Arc<Moderation>,
     writer: Writer,
     unstored_ids: UnstoredIds,
+}
+
+/// Dependencies of chat.
+pub(crate) struct ChatParts {
+    pub store: Store,
+    pub clock: Arc<dyn WallClock>,
+    pub router: Arc<Router>,
+    pub notifications: Arc<Notifications>,
+    pub friends: Arc<Friends>,
+    pub moderation: Arc<Moderation>,
 }
 
 /// A joined channel.
@@ -76,15 +92,13 @@ enum Author {
 
 impl Chat {
     /// Starts the service, with the task that stores messages. It ends when the service is dropped.
-    pub(crate) fn start(
-        store: Store,
-        clock: Arc<dyn WallClock>,
-        router: Arc<Router>,
-        notifications: Arc<Notifications>,
-    ) -> Arc<Chat> {
-        let receivers = Arc::clone(&router);
-        let writer = Writer::start(store.clone(), Arc::clone(&clock), move |message| deliver(&receivers, message));
-        Arc::new(Chat { store, clock, router, notifications, writer, unstored_ids: UnstoredIds::default() })
+    pub(crate) fn start(parts: ChatParts) -> Arc<Chat> {
+        let (router, friends) = (Arc::clone(&parts.router), Arc::clone(&parts.friends));
+        let deliver = move |message: &ChatMessage| deliver_unblocked(&router, &friends, message);
+        let writer = Writer::start(parts.store.clone(), Arc::clone(&parts.clock), deliver);
+        let ChatParts { store, clock, router, notifications, friends, moderation } = parts;
+        let unstored_ids = UnstoredIds::default();
+        Arc::new(Chat { store, clock, router, notifications, friends, moderation, writer, unstored_ids })
     }
 
     /// Adds a session to a channel that its user may join.
@@ -96,6 +110,7 @@ impl Chat {
         meta: PresenceMeta,
     ) -> Result<JoinedChannel, ServiceError> {
         access::check(&self.store, channel, user).await?;
+        self.friends.load_blocks(user).await?;
         let was_in = self.router.find(session, channel.stream()).is_some();
         self.router.track(session, channel.stream(), meta)?;
         // Access may have ended before the session was in the stream, from which it would have been removed.
@@ -143,6 +158,7 @@ impl Chat {
     pub async fn send(&self, session: Uuid, channel: &Channel, content: String) -> Result<ChatMessage, ServiceError> {
         check_content(&content)?;
         let presence = self.presence(session, channel)?;
+        self.moderation.check_not_muted(presence.socket.user)?;
         let new = NewMessage {
             channel: channel.clone(),
             code: code::CHAT,
@@ -175,6 +191,7 @@ impl Chat {
     ) -> Result<ChatMessage, ServiceError> {
         check_content(&content)?;
         let presence = self.presence(session, channel)?;
+        self.moderation.check_not_muted(presence.socket.user)?;
         match self.unstored_change(&presence, channel, id, code::UPDATE, &content) {
             Some(message) => Ok(message),
             None => self.change(Author::User(presence.socket.user), channel, id, Some(content)).await,
@@ -216,12 +233,12 @@ impl Chat {
         if let Some(user) = reader {
             access::check(&self.store, channel, user).await?;
         }
-        history::list(&self.store, channel, query).await
+        history::list(&self.store, reader, channel, query).await
     }
 
-    /// Sends a message to the members of its channel, after the commit that stored it.
-    pub fn deliver(&self, message: &ChatMessage) {
-        deliver(&self.router, message);
+    /// Sends a message to the members of its channel, except to those whom its sender blocks and who block the sender.
+    fn deliver(&self, message: &ChatMessage) {
+        deliver_unblocked(&self.router, &self.friends, message);
     }
 
     fn presence(&self, session: Uuid, channel: &Channel) -> Result<Presence, ServiceError> {
@@ -271,9 +288,19 @@ impl Chat {
     }
 }
 
-/// Sends a stored message to the members of its channel.
+/// Sends a message of the server to all members of its channel, after the commit that stored it.
 pub(crate) fn deliver(router: &Router, message: &ChatMessage) {
     router.send_to_stream(message.channel.stream(), Message::ChannelMessage(message.to_message()));
+}
+
+fn deliver_unblocked(router: &Router, friends: &Friends, message: &ChatMessage) {
+    match friends.blocks_of(message.sender) {
+        None => deliver(router, message),
+        Some(blocked) => {
+            let sent = Message::ChannelMessage(message.to_message());
+            router.send_to_stream_without(message.channel.stream(), &blocked, sent);
+        }
+    }
 }
 
 /// Rejects content that is too long or no JSON object.

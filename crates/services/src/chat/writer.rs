@@ -5,7 +5,8 @@
 //! ```
 //!
 //! While an operation waits for its commit, the next messages queue up: the higher the load, the more of them share one.
-//! One operation runs at a time, so members see the messages of this node in the order of their numbers.
+//! One operation runs at a time, and stored messages are delivered by one task while the next operation runs, so members
+//! see the messages of this node in the order of their numbers.
 
 use super::limits::{BATCH_MAX, QUEUED_MAX};
 use super::log;
@@ -33,22 +34,43 @@ struct Queued {
     answer: oneshot::Sender<Result<ChatMessage, ServiceError>>,
 }
 
+/// Messages of one operation, and their senders.
+struct StoredBatch {
+    outcomes: Vec<Result<ChatMessage, ServiceError>>,
+    answers: Vec<oneshot::Sender<Result<ChatMessage, ServiceError>>>,
+}
+
+impl StoredBatch {
+    /// Delivers the messages and answers their senders.
+    fn finish(self, deliver: &impl Fn(&ChatMessage)) {
+        for (outcome, answer) in self.outcomes.into_iter().zip(self.answers) {
+            if let Ok(message) = &outcome {
+                deliver(message);
+            }
+            // The sender may be gone. The message stays.
+            let _ = answer.send(outcome);
+        }
+    }
+}
+
 impl Writer {
     /// Starts the task. `deliver` is called with each stored message, in the order of the numbers.
     pub fn start(store: Store, clock: Arc<dyn WallClock>, deliver: impl Fn(&ChatMessage) + Send + 'static) -> Writer {
         let (queue, mut waiting) = mpsc::channel(QUEUED_MAX);
+        let (delivery, mut stored_batches) = mpsc::channel::<StoredBatch>(1);
+        tokio::spawn(async move {
+            while let Some(batch) = stored_batches.recv().await {
+                batch.finish(&deliver);
+            }
+        });
         tokio::spawn(async move {
             let mut batch = Vec::with_capacity(BATCH_MAX);
             while waiting.recv_many(&mut batch, BATCH_MAX).await > 0 {
                 let (messages, answers): (Vec<_>, Vec<_>) =
                     batch.drain(..).map(|Queued { message, answer }| (message, answer)).unzip();
-                let stored = store_batch(&store, messages, clock.now_ms()).await;
-                for (stored, answer) in stored.into_iter().zip(answers) {
-                    if let Ok(message) = &stored {
-                        deliver(message);
-                    }
-                    // The sender may be gone. The message stays.
-                    let _ = answer.send(stored);
+                let outcomes = store_batch(&store, messages, clock.now_ms()).await;
+                if delivery.send(StoredBatch { outcomes, answers }).await.is_err() {
+                    return;
                 }
             }
         });

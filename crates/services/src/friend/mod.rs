@@ -4,6 +4,7 @@
 //! counts of the users, and the notifications that follow. All its users are locked in the order of their ids, so
 //! concurrent calls wait for each other and never deadlock.
 
+mod blocks;
 mod change;
 mod import;
 mod limits;
@@ -20,12 +21,14 @@ pub use list::{Friend, FriendPage};
 pub use of_friends::{FriendOfFriend, FriendOfFriendPage};
 pub use relation::FriendState;
 
+use crate::chat::Channel;
 use crate::clock::WallClock;
 use crate::error::ServiceError;
 use crate::notification::Notifications;
 use crate::router::Router;
 use crate::storage::json::check_object;
 use aether_store::{Store, StoreError, Transaction, values};
+use blocks::Blocks;
 use change::Change;
 use relation::Action;
 use std::collections::BTreeSet;
@@ -47,6 +50,7 @@ pub struct Friends {
     clock: Arc<dyn WallClock>,
     router: Arc<Router>,
     notifications: Arc<Notifications>,
+    blocks: Arc<Blocks>,
 }
 
 impl Friends {
@@ -58,7 +62,8 @@ impl Friends {
         router: Arc<Router>,
         notifications: Arc<Notifications>,
     ) -> Friends {
-        Friends { store, clock, router, notifications }
+        let blocks = Blocks::start(&router);
+        Friends { store, clock, router, notifications, blocks }
     }
 
     /// Invites users, and accepts the invites of those who sent one, all or none. Users that do not exist are ignored, if
@@ -73,15 +78,37 @@ impl Friends {
 
     /// Ends friendships and blocks, takes invites back and rejects them, all or none.
     pub async fn delete(&self, user: Uuid, others: NamedUsers) -> Result<(), ServiceError> {
-        self.change(user, others, Action::Delete, None).await.map(drop)
+        for other in self.change(user, others, Action::Delete, None).await? {
+            self.reload_blocks(user, other).await?;
+        }
+        Ok(())
     }
 
-    /// Blocks users, all or none. A block ends a friendship, and the two no longer follow each other.
+    /// Blocks users, all or none. A block ends a friendship, the two no longer follow each other, and their direct chat is
+    /// closed.
     pub async fn block(&self, user: Uuid, others: NamedUsers) -> Result<(), ServiceError> {
         for other in self.change(user, others, Action::Block, None).await? {
             self.router.unfollow_each_other(user, other);
+            self.reload_blocks(user, other).await?;
+            self.router.close_stream(Channel::direct(user, other)?.stream());
         }
         Ok(())
+    }
+
+    /// Reads the blocks of a user into memory, for [`Friends::blocks_of`], until the user's last session ends.
+    pub async fn load_blocks(&self, user: Uuid) -> Result<(), ServiceError> {
+        self.blocks.load(&self.store, user).await
+    }
+
+    /// Returns the users who block a connected user, or whom the user blocks, from memory. `None` if there are none.
+    #[must_use]
+    pub fn blocks_of(&self, user: Uuid) -> Option<Arc<BTreeSet<Uuid>>> {
+        self.blocks.of(user)
+    }
+
+    async fn reload_blocks(&self, user: Uuid, other: Uuid) -> Result<(), ServiceError> {
+        self.blocks.reload(&self.store, user).await?;
+        self.blocks.reload(&self.store, other).await
     }
 
     /// Returns those of the given users who block the user, or whom the user blocks.
@@ -90,6 +117,20 @@ impl Friends {
             return Ok(BTreeSet::new());
         }
         Ok(self.store.read(move |transaction| blocked_among(transaction, user, &others)).await?)
+    }
+
+    /// Returns the users whom the given users block: the latest ones of each.
+    pub async fn blocked_by(&self, users: Vec<Uuid>, max_of_each: i64) -> Result<BTreeSet<Uuid>, ServiceError> {
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let mut blocked = BTreeSet::new();
+            for user in &users {
+                let select = "SELECT other_id FROM friend_edges WHERE user_id = ?1 AND state = 3
+                    ORDER BY updated_at DESC, other_id DESC LIMIT ?2";
+                blocked.extend(transaction.rows(select, values![user, max_of_each], |row| row.get::<Uuid>(0))?);
+            }
+            Ok::<_, StoreError>(blocked)
+        };
+        Ok(self.store.read(operation).await?)
     }
 
     /// Runs an action on named users. Returns those whose relation changed.

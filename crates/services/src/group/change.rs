@@ -36,7 +36,7 @@ pub(super) struct LockedGroup {
     max_count: i64,
 }
 
-/// What follows from a change after its commit.
+/// Consequences of a change, which follow after its commit.
 #[derive(Default)]
 pub(super) struct Effects {
     /// Users who are no longer members.
@@ -45,18 +45,6 @@ pub(super) struct Effects {
     pub messages: Vec<ChatMessage>,
     /// Notifications of users who were added, or of admins.
     pub notifications: Vec<StoredNotification>,
-}
-
-/// System message of the group's chat. The numbers are those of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MemberEvent {
-    Joined = 3,
-    Added = 4,
-    Left = 5,
-    Kicked = 6,
-    Promoted = 7,
-    Banned = 8,
-    Demoted = 9,
 }
 
 impl Change {
@@ -139,16 +127,15 @@ impl Change {
         Ok(())
     }
 
-    /// Adds a system message to the group's chat, about a user.
+    /// Adds a system message to the group's chat, about a user. The code is one of [`chat::code`].
     pub fn tell(
         &mut self,
         transaction: &mut Transaction<'_>,
-        event: MemberEvent,
+        code: i32,
         user: Uuid,
         username: &str,
     ) -> Result<(), ServiceError> {
-        let (group, code) = (self.group.id, event as i32);
-        let message = chat::store_group_message(transaction, group, code, user, username, self.now_ms)?;
+        let message = chat::store_group_message(transaction, self.group.id, code, user, username, self.now_ms)?;
         self.effects.messages.push(message);
         Ok(())
     }

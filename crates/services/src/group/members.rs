@@ -1,11 +1,12 @@
 //! Joining, leaving, and changes of the members of a group.
 
-use super::change::{Change, Effects, MemberEvent, admins_of, lock_users};
+use super::change::{Change, Effects, admins_of, lock_users};
 use super::limits::USERS_PER_CALL_MAX;
 use super::role::{GroupRole, LAST_SUPERADMIN, LAST_SUPERADMIN_STAYS, RoleChange};
 use super::{Groups, USER_NOT_FOUND, stream};
-use crate::chat;
+use crate::chat::{self, code};
 use crate::error::{GrpcCode, ServiceError};
+use crate::friend;
 use crate::notification::Notifications;
 use crate::router::Shown;
 use aether_store::Transaction;
@@ -34,7 +35,7 @@ impl Groups {
                 Some(role) if role.is_member() => {}
                 Some(_) | None if change.group.is_open => {
                     change.set_role(transaction, user, from, Some(GroupRole::Member))?;
-                    change.tell(transaction, MemberEvent::Joined, user, &username)?;
+                    change.tell(transaction, code::GROUP_JOIN, user, &username)?;
                 }
                 Some(_) => {}
                 None => {
@@ -61,7 +62,7 @@ impl Groups {
                 let left = change.set_role(transaction, user, from, None);
                 left.map_err(|error| if error == LAST_SUPERADMIN_STAYS { LAST_SUPERADMIN } else { error })?;
                 if role.is_member() {
-                    change.tell(transaction, MemberEvent::Left, user, &username)?;
+                    change.tell(transaction, code::GROUP_LEAVE, user, &username)?;
                 }
             }
             change.finish(transaction)
@@ -76,7 +77,7 @@ impl Groups {
     pub async fn add(&self, by: Option<Uuid>, group: Uuid, users: Vec<Uuid>) -> Result<(), ServiceError> {
         let notifications = Arc::clone(&self.notifications);
         let apply = move |transaction: &mut Transaction<'_>, change: &mut Change, user: Uuid, username: &str| {
-            add_user(transaction, change, &notifications, (user, username))
+            add_user(transaction, change, &notifications, (by, user, username))
         };
         self.change_members(by, group, users, apply).await
     }
@@ -150,7 +151,7 @@ fn add_user(
     transaction: &mut Transaction<'_>,
     change: &mut Change,
     notifications: &Notifications,
-    (user, username): (Uuid, &str),
+    (by, user, username): (Option<Uuid>, Uuid, &str),
 ) -> Result<(), ServiceError> {
     let from = change.role(transaction, user)?;
     match from {
@@ -159,10 +160,19 @@ fn add_user(
             let why = format!("User {username} is banned from the group. Kick the user first, which lifts the ban.");
             return Err(ServiceError::with(GrpcCode::FailedPrecondition, why));
         }
-        _ => {}
+        // Who has asked to join agrees to be added.
+        Some(_) => {}
+        None => {
+            if let Some(by) = by
+                && friend::is_blocked(transaction, by, user)?
+            {
+                let why = format!("You cannot add {username}: one of you blocks the other.");
+                return Err(ServiceError::with(GrpcCode::PermissionDenied, why));
+            }
+        }
     }
     change.set_role(transaction, user, from, Some(GroupRole::Member))?;
-    change.tell(transaction, MemberEvent::Added, user, username)?;
+    change.tell(transaction, code::GROUP_ADD, user, username)?;
     change.notify_added(transaction, notifications, user)
 }
 
@@ -182,11 +192,11 @@ fn change_user(
     if !from.is_some_and(GroupRole::is_member) {
         return Ok(());
     }
-    let event = match role_change {
-        RoleChange::Kick => MemberEvent::Kicked,
-        RoleChange::Ban => MemberEvent::Banned,
-        RoleChange::Promote => MemberEvent::Promoted,
-        RoleChange::Demote => MemberEvent::Demoted,
+    let code = match role_change {
+        RoleChange::Kick => code::GROUP_KICK,
+        RoleChange::Ban => code::GROUP_BAN,
+        RoleChange::Promote => code::GROUP_PROMOTE,
+        RoleChange::Demote => code::GROUP_DEMOTE,
     };
-    change.tell(transaction, event, user, username)
+    change.tell(transaction, code, user, username)
 }

@@ -9,6 +9,10 @@ pub const TICKETS_PER_USER_MAX: usize = 6;
 /// Most tickets of a server. A ticket takes about 2 KiB with the index.
 pub const TICKETS_MAX: usize = 200_000;
 
+/// Most users whom one player of a ticket blocks that the ticket remembers: the latest ones. A party has as many for each
+/// of its members.
+pub const BLOCKED_PER_PLAYER_MAX: i64 = 200;
+
 /// Most players of a match, and of a ticket.
 pub const COUNT_MAX: usize = 256;
 

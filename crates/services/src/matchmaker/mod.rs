@@ -26,6 +26,7 @@
 //!         max_count: 2,
 //!         count_multiple: 1,
 //!         properties: Properties { numbers: [("skill".to_owned(), skill)].into(), ..Properties::default() },
+//!         blocked: Default::default(),
 //!     };
 //!     matchmaker.add(ticket, 0)?;
 //! }
@@ -40,7 +41,7 @@
 //! # Rules
 //!
 //! - A match of n players is valid if every ticket in it allows n (minimum, maximum, multiple), every ticket's query and
-//!   ranges accept every other ticket, and no user is in it twice. With [`Settings::mutual`] off, only the query of the
+//!   ranges accept every other ticket, no user is in it twice, and no player blocks another ([`NewTicket::blocked`]). With [`Settings::mutual`] off, only the query of the
 //!   ticket that searches has to accept the others.
 //! - A match has the maximum count of one of its tickets, or has a ticket that has waited for
 //!   [`Settings::max_intervals`]; such a ticket takes the largest match that it finds.

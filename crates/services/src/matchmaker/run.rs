@@ -221,10 +221,10 @@ impl Matchmaker {
         let mut chosen = Vec::new();
         for (_, key) in found {
             let Some(ticket) = self.pool.get(key).filter(|ticket| ticket.count() <= open) else { continue };
-            let is_distinct = |other: &TicketKey| {
-                self.pool.get(*other).is_some_and(|other| are_distinct(ticket, other, self.settings.distinct_users))
+            let meets = |other: &TicketKey| {
+                self.pool.get(*other).is_some_and(|other| can_meet(ticket, other, self.settings.distinct_users))
             };
-            if chosen.iter().all(is_distinct) {
+            if chosen.iter().all(meets) {
                 open -= ticket.count();
                 chosen.push(key);
             }
@@ -322,7 +322,7 @@ impl Searcher<'_> {
             self.charge(other.check_cost());
             other.accepts(&ticket.document, &ticket.properties, self.waited_ms(other))?;
         }
-        are_distinct(ticket, other, self.settings.distinct_users).then_some(score.value())
+        can_meet(ticket, other, self.settings.distinct_users).then_some(score.value())
     }
 
     /// Finds a group of candidates that makes a match with a ticket. Also returns true if the search was cut short.
@@ -347,7 +347,7 @@ impl Searcher<'_> {
 
     /// Returns true if two candidates of a ticket can be in one match.
     fn are_compatible(&mut self, left: &Ticket, right: &Ticket) -> bool {
-        if !are_distinct(left, right, self.settings.distinct_users) {
+        if !can_meet(left, right, self.settings.distinct_users) {
             return false;
         }
         if !self.settings.mutual {
@@ -397,12 +397,14 @@ fn oldest_first(
     planned.into_iter().flatten().chain(all.into_iter().flatten())
 }
 
-/// Returns true if two tickets have no session, and if required no user, in common.
-fn are_distinct(left: &Ticket, right: &Ticket, distinct_users: bool) -> bool {
-    left.presences.iter().all(|one| {
-        right
-            .presences
-            .iter()
-            .all(|other| one.session_id != other.session_id && !(distinct_users && one.user_id == other.user_id))
-    })
+/// Returns true if two tickets have no session, and if required no user, in common, and no player blocks another.
+fn can_meet(left: &Ticket, right: &Ticket, distinct_users: bool) -> bool {
+    let is_blocked = left.blocks(right) || right.blocks(left);
+    !is_blocked
+        && left.presences.iter().all(|one| {
+            right
+                .presences
+                .iter()
+                .all(|other| one.session_id != other.session_id && !(distinct_users && one.user_id == other.user_id))
+        })
 }

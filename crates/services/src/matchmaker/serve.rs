@@ -1,14 +1,17 @@
 //! Handlers of the matchmaker messages of the socket, and of its stats.
 
 use super::error::MatchmakerError;
+use super::limits::BLOCKED_PER_PLAYER_MAX;
 use super::ticket::{NewTicket, Properties, UserPresence};
 use crate::ServiceError;
 use crate::calls::{Call, Operations, RatePreset, Serve};
 use crate::clock::new_id;
+use crate::services::Services;
 use aether_messages::api::{MatchmakerCompletionStats, MatchmakerStats};
 use aether_messages::operation::GetMatchmakerStats;
 use aether_messages::socket::{MatchmakerAdd, MatchmakerRemove};
 use aether_messages::{Empty, realtime, timestamp};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 pub(crate) fn operations(operations: Operations) -> Operations {
@@ -22,9 +25,11 @@ impl Serve for MatchmakerAdd {
     ) -> Result<realtime::MatchmakerTicket, ServiceError> {
         let services = call.services;
         let id = new_id(services.clock.now_ms());
+        let socket = call.socket_session()?;
         services.matchmaker.add(NewTicket {
             id,
-            presences: vec![UserPresence::of(&call.socket_session()?)],
+            presences: vec![UserPresence::of(&socket)],
+            blocked: blocked_by(services, vec![socket.user]).await?,
             party_id: None,
             query: request.query,
             min_count: count(request.min_count),
@@ -58,6 +63,14 @@ impl Serve for GetMatchmakerStats {
             completions: completions.collect(),
         })
     }
+}
+
+/// Returns the users whom players of a ticket block, if the matchmaker needs them.
+pub(crate) async fn blocked_by(services: &Services, users: Vec<Uuid>) -> Result<BTreeSet<Uuid>, ServiceError> {
+    if !services.matchmaker.honours_blocks {
+        return Ok(BTreeSet::new());
+    }
+    services.friends.blocked_by(users, BLOCKED_PER_PLAYER_MAX).await
 }
 
 /// Returns a count of a request. A negative one is refused like zero.

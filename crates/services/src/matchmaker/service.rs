@@ -27,6 +27,8 @@ pub struct ServiceSettings {
     pub rules: Settings,
     /// Room type that is created for a match. Without it a match is relayed: players join it by token.
     pub room_type: Option<String>,
+    /// True if two players are not matched while one blocks the other.
+    pub honour_blocks: bool,
 }
 
 /// Dependencies of the service.
@@ -48,6 +50,8 @@ pub struct MatchmakerService {
     /// Notified when a run may be due earlier than before.
     changed: Notify,
     pub(super) room_type: Option<String>,
+    /// True if new tickets need the users whom their players block.
+    pub honours_blocks: bool,
     pub(super) hook: Option<MatchedHook>,
     pub(super) tokens: MatchTokens,
     pub(super) metrics: MatchmakerMetrics,
@@ -70,6 +74,7 @@ impl MatchmakerService {
             state: Mutex::new(Matchmaker::new(settings.rules)),
             changed: Notify::new(),
             room_type: settings.room_type,
+            honours_blocks: settings.honour_blocks,
             hook: parts.hook,
             tokens: parts.tokens,
             metrics: MatchmakerMetrics::new(parts.registry),

@@ -49,6 +49,8 @@ pub struct NewTicket {
     pub count_multiple: usize,
     /// Properties, which queries of other tickets match.
     pub properties: Properties,
+    /// Users who are not matched with this ticket, because a player of it blocks them.
+    pub blocked: BTreeSet<Uuid>,
 }
 
 /// A ticket that waits for a match.
@@ -59,6 +61,7 @@ pub(super) struct Ticket {
     pub party_id: Option<String>,
     pub counts: Counts,
     pub properties: Properties,
+    pub blocked: BTreeSet<Uuid>,
     pub query: Query,
     pub widenings: Vec<Widening>,
     pub document: Document,
@@ -113,6 +116,7 @@ impl NewTicket {
             party_id: self.party_id,
             counts,
             properties: self.properties,
+            blocked: self.blocked,
             query,
             widenings,
             created_ms: now_ms,
@@ -135,6 +139,11 @@ impl Ticket {
     pub fn accepts(&self, document: &Document, properties: &Properties, waited_ms: i64) -> Option<MatchScore> {
         let in_ranges = self.widenings.iter().all(|widening| widening.accepts(properties, waited_ms));
         in_ranges.then(|| self.query.matches(document)).flatten()
+    }
+
+    /// Returns true if a player blocks one of another ticket.
+    pub fn blocks(&self, other: &Ticket) -> bool {
+        !self.blocked.is_empty() && other.presences.iter().any(|presence| self.blocked.contains(&presence.user_id))
     }
 
     /// Work of [`accepts`](Self::accepts), in comparisons.

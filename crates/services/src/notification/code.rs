@@ -22,3 +22,7 @@ pub const FRIEND_REMOVED: i32 = -9;
 pub const BRACKET_MATCH_READY: i32 = 9_001;
 /// A bracket has ended.
 pub const BRACKET_ENDED: i32 = 9_002;
+/// The user was muted.
+pub const MUTED: i32 = 9_003;
+/// The user was warned by a moderator.
+pub const WARNED: i32 = 9_004;

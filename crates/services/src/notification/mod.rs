@@ -113,6 +113,12 @@ impl Notifications {
         Ok(())
     }
 
+    /// Delivers a notification to the connected sockets of its user alone. It is neither stored nor sent to the webhook.
+    pub fn send_live(&self, new: NewNotification) {
+        let new = NewNotification { persistent: false, ..new };
+        self.deliver(vec![new.at(self.clock.now_ms())]);
+    }
+
     /// Stores a notification in the caller's transaction, if it is persistent, and adds a webhook message if its user is
     /// absent. [`Notifications::deliver`] delivers it after the commit. A caller with several users stores in the order of
     /// their ids, because each stays locked until the commit.

@@ -4,6 +4,7 @@ use super::Parties;
 use super::error::PartyError;
 use super::event::{Outcome, PartyEvent};
 use crate::matchmaker::{Matchmaker, NewTicket, Properties};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// Ticket that a leader asks for.
@@ -21,6 +22,8 @@ pub struct TicketRequest {
     pub count_multiple: usize,
     /// Properties of the party.
     pub properties: Properties,
+    /// Users whom members block.
+    pub blocked: BTreeSet<Uuid>,
 }
 
 impl Parties {
@@ -43,6 +46,7 @@ impl Parties {
             max_count: request.max_count,
             count_multiple: request.count_multiple,
             properties: request.properties,
+            blocked: request.blocked,
         };
         matchmaker.add(new, now_ms)?;
         let added = PartyEvent::MatchmakerTicket { party_id: party_id.to_owned(), ticket: request.ticket };

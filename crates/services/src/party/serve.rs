@@ -5,7 +5,7 @@ use crate::ServiceError;
 use crate::calls::{Call, Operations, RatePreset, Serve, answer_blocks};
 use crate::clock::new_id;
 use crate::error::GrpcCode;
-use crate::matchmaker::serve::{count, parse_ticket};
+use crate::matchmaker::serve::{blocked_by, count, parse_ticket};
 use crate::matchmaker::{Properties, UserPresence};
 use aether_messages::api::{ListPartiesRequest, PartyList};
 use aether_messages::operation::ListParties;
@@ -129,6 +129,7 @@ impl Serve for PartyMatchmakerAdd {
         request: realtime::PartyMatchmakerAdd,
     ) -> Result<realtime::PartyMatchmakerTicket, ServiceError> {
         let ticket = new_id(call.services.clock.now_ms());
+        let members = call.services.parties.members(&request.party_id);
         let new = TicketRequest {
             ticket,
             query: request.query,
@@ -136,6 +137,7 @@ impl Serve for PartyMatchmakerAdd {
             max_count: count(request.max_count),
             count_multiple: count(request.count_multiple.unwrap_or(1)),
             properties: Properties { strings: request.string_properties, numbers: request.numeric_properties },
+            blocked: blocked_by(call.services, members).await?,
         };
         call.services.parties.add_to_matchmaker(call.socket()?, &request.party_id, new)?;
         Ok(realtime::PartyMatchmakerTicket { party_id: request.party_id, ticket: ticket.to_string() })

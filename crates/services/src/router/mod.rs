@@ -39,7 +39,7 @@ use aether_metrics::{Counter, Gauge, Registry};
 use aether_wire::CloseReason;
 use outbox::PushOutcome;
 use presences::PresenceTable;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use uuid::Uuid;
 
@@ -246,6 +246,17 @@ impl Router {
     /// Sends a message to all sessions. Returns their number.
     pub fn send_to_all(&self, message: Message) -> usize {
         self.deliver(|table| table.sessions().collect(), Outgoing::new(message))
+    }
+
+    /// Sends a message to the sessions in a stream whose user is not among the given ones. Returns the number of sessions.
+    pub fn send_to_stream_without(&self, stream: &StreamId, without: &BTreeSet<Uuid>, message: Message) -> usize {
+        let is_receiver = |table: &PresenceTable, session: &Uuid| {
+            table.socket(*session).is_some_and(|socket| !without.contains(&socket.user))
+        };
+        let receivers = |table: &PresenceTable| {
+            table.members(stream).filter(|session| is_receiver(table, session)).collect::<Vec<_>>()
+        };
+        self.deliver(receivers, Outgoing::new(message))
     }
 
     /// Sends a message to those of the given sessions that are in a stream. Returns the number of sessions.

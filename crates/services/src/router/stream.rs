@@ -28,6 +28,8 @@ pub mod mode {
     pub const MATCH_LIST: u8 = 8;
     /// Live updates of a bracket to its entrants; the label is its id.
     pub const BRACKET: u8 = 9;
+    /// Those who watch changes of remote values.
+    pub const REMOTE_VALUES: u8 = 10;
     /// Lowest mode for streams of games.
     pub const GAME_MIN: u8 = 64;
 }

@@ -99,6 +99,12 @@ impl Sessions {
         Ok(sessions)
     }
 
+    /// Returns true if a new session ends the others of its user.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.settings.single
+    }
+
     /// Starts a session.
     pub async fn start(&self, new_session: NewSession<'_>) -> Result<TokenPair, ServiceError> {
         check_variables(&new_session.variables)?;

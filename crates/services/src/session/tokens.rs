@@ -100,7 +100,7 @@ pub struct VerifiedToken {
     pub expires_at: u64,
 }
 
-/// Role of a user. Each role includes the rights of the ones before it.
+/// Role of a user. Each role includes the rights of `read-only`, and [`Role::Admin`] those of all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Plays.
@@ -108,6 +108,8 @@ pub enum Role {
     Player,
     /// Inspects, but changes nothing.
     ReadOnly,
+    /// Decides on reports, and mutes and bans players.
+    Moderator,
     /// Uses the playground.
     Developer,
     /// Does everything.
@@ -347,7 +349,7 @@ impl Claims {
 
 impl Role {
     /// All roles, weakest first.
-    pub const ALL: [Self; 4] = [Self::Player, Self::ReadOnly, Self::Developer, Self::Admin];
+    pub const ALL: [Self; 5] = [Self::Player, Self::ReadOnly, Self::Moderator, Self::Developer, Self::Admin];
 
     /// Returns the permissions of this role. Everything that needs a permission asks this table: playground commands, the
     /// manifest and the admin API.
@@ -356,10 +358,16 @@ impl Role {
         let of = |inspect, playground, manage| Permissions { playground, inspect, manage };
         match self {
             Self::Player => of(false, false, false),
-            Self::ReadOnly => of(true, false, false),
+            Self::ReadOnly | Self::Moderator => of(true, false, false),
             Self::Developer => of(true, true, false),
             Self::Admin => of(true, true, true),
         }
+    }
+
+    /// Returns true if the role decides on reports and mutes: see [`Access::Moderate`](crate::calls::Access::Moderate).
+    #[must_use]
+    pub fn can_moderate(self) -> bool {
+        matches!(self, Self::Moderator | Self::Admin)
     }
 
     /// Returns the name of the role.
@@ -368,6 +376,7 @@ impl Role {
         match self {
             Self::Player => "player",
             Self::ReadOnly => "read-only",
+            Self::Moderator => "moderator",
             Self::Developer => "developer",
             Self::Admin => "admin",
         }
@@ -390,7 +399,7 @@ impl std::str::FromStr for Role {
 
 impl fmt::Display for RoleError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a role is admin, developer, read-only or player")
+        formatter.write_str("a role is admin, developer, moderator, read-only or player")
     }
 }
 

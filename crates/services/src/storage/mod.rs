@@ -5,6 +5,8 @@
 //! in one transaction, all or nothing. A reserved collection is changed by server code only.
 
 mod delete;
+pub mod index;
+mod indexed;
 pub(crate) mod json;
 mod object;
 pub mod query;
@@ -14,6 +16,7 @@ pub(crate) mod serve;
 mod write;
 
 pub use delete::Delete;
+pub use index::{IndexDefinition, IndexQuery, StorageIndexes};
 pub use json::{DEPTH_MAX, NUMBER_BYTES_MAX};
 pub use object::{COLLECTION_BYTES_MAX, KEY_BYTES_MAX, Object, ObjectId, Permission, VALUE_BYTES_MAX};
 pub use query::Query;
@@ -44,6 +47,8 @@ pub struct Storage {
     quota: Quota,
     /// Collections that only server code may change.
     reserved: Arc<BTreeSet<String>>,
+    /// Indexes in memory.
+    indexes: Arc<StorageIndexes>,
 }
 
 /// User on whose behalf objects change, with the quota.
@@ -64,7 +69,7 @@ impl Storage {
     /// Creates the service over a store, without a quota.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn WallClock>) -> Storage {
-        Storage { store, clock, quota: Quota::default(), reserved: Arc::default() }
+        Storage { store, clock, quota: Quota::default(), reserved: Arc::default(), indexes: Arc::default() }
     }
 
     /// Sets the quota of users.
@@ -78,6 +83,13 @@ impl Storage {
     #[must_use]
     pub fn with_reserved(mut self, collections: BTreeSet<String>) -> Storage {
         self.reserved = Arc::new(collections);
+        self
+    }
+
+    /// Sets the indexes, which follow the changes of this service.
+    #[must_use]
+    pub fn with_indexes(mut self, indexes: Arc<StorageIndexes>) -> Storage {
+        self.indexes = indexes;
         self
     }
 
@@ -95,6 +107,9 @@ impl Storage {
         let now = self.clock.now_ms();
         let changes = writes.into_iter().map(|write| Ok(Change::Write(write.check()?)));
         let changes = changes.collect::<Result<Vec<_>, ServiceError>>()?;
+        if self.covers_any(&changes) {
+            return self.change_indexed(author, changes, now).await;
+        }
         if let [Change::Write(write)] = changes.as_slice()
             && let Some(statement) = write.statement(author, now, self.store.dialect())
             && let Some(created_at) = self.store.run(statement, |answers| answers.row(0, |row| row.get(0))).await?
@@ -117,6 +132,9 @@ impl Storage {
         let now = self.clock.now_ms();
         let changes = deletes.into_iter().map(|delete| Ok(Change::Delete(delete.check()?)));
         let changes = changes.collect::<Result<Vec<_>, ServiceError>>()?;
+        if self.covers_any(&changes) {
+            return self.change_indexed(author, changes, now).await.map(|_| ());
+        }
         if let [Change::Delete(delete)] = changes.as_slice()
             && let Some(statement) = delete.statement(author.user, self.store.dialect())
             && self.store.run(statement, |answers| Ok::<_, StoreError>(answers.changed(0))).await? > 0
@@ -170,6 +188,19 @@ impl Storage {
     pub async fn query(&self, caller: &Caller, query: Query) -> Result<Page, ServiceError> {
         let checked = query.check(user_of(caller)?)?;
         self.store.read(move |transaction| checked.run(transaction)).await
+    }
+
+    /// Lists objects of a [storage index](index) that match a query.
+    ///
+    /// An index that answers from memory returns the indexed fields only. On behalf of a user, it finds readable objects
+    /// only.
+    pub async fn list_index(&self, caller: &Caller, query: &IndexQuery) -> Result<Page, ServiceError> {
+        let (ids, page, cursor) = self.indexes.search(&self.store, query, user_of(caller)?).await?;
+        match page {
+            Some(page) => Ok(page),
+            // Objects that were deleted in the meantime are missing.
+            None => Ok(Page { objects: self.read(caller, ids).await?, cursor }),
+        }
     }
 
     /// Rejects changes of a user in reserved collections.

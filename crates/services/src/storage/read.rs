@@ -87,7 +87,7 @@ impl ObjectSize {
     }
 }
 
-fn is_readable(user: Option<Uuid>, owner: Uuid, read: Permission) -> bool {
+pub(super) fn is_readable(user: Option<Uuid>, owner: Uuid, read: Permission) -> bool {
     match user {
         None => true,
         Some(user) if user == owner => read >= Permission::Owner,

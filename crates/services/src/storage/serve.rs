@@ -81,7 +81,7 @@ impl Serve for ListStorageObjects {
 }
 
 /// Returns the blocks that the values of a number of objects may need.
-fn blocks(objects: usize) -> u32 {
+pub(crate) fn blocks(objects: usize) -> u32 {
     objects.min(OBJECTS_UNCHECKED_MAX) as u32
 }
 
@@ -109,7 +109,7 @@ fn ack(ack: Ack) -> StorageObjectAck {
     }
 }
 
-fn object(object: Object) -> StorageObject {
+pub(crate) fn object(object: Object) -> StorageObject {
     StorageObject {
         collection: object.id.collection,
         key: object.id.key,

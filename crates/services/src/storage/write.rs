@@ -125,6 +125,22 @@ impl Checked {
         &self.write.id
     }
 
+    /// Returns the object as it is after the write, without its creation time. `None` if the user is not the owner, whose
+    /// write keeps the permissions that the object has.
+    pub(crate) fn object(&self, user: Option<Uuid>, now: i64) -> Option<Object> {
+        let Write { id, value, read, write, .. } = &self.write;
+        let is_own = user.is_none_or(|user| user == id.owner);
+        is_own.then(|| Object {
+            id: id.clone(),
+            value: value.clone(),
+            version: self.version.clone(),
+            read: *read,
+            write: *write,
+            created_at: 0,
+            updated_at: now,
+        })
+    }
+
     /// Returns the acknowledgement of the write.
     pub(crate) fn ack(&self, created_at: i64, now: i64) -> Ack {
         Ack { id: self.write.id.clone(), version: self.version.clone(), created_at, updated_at: now }

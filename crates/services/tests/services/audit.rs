@@ -13,12 +13,41 @@ const HOUR_MS: i64 = 3_600_000;
 const START: i64 = 500_000 * HOUR_MS;
 
 pub async fn services(store: Store, clock: &Arc<ManualClock>, registry: &Registry) -> Arc<Services> {
+    open(store, clock, registry, ServicesExtensions::default(), |_| {}).await
+}
+
+/// Opens services with changed settings.
+pub async fn services_with(
+    store: Store,
+    clock: &Arc<ManualClock>,
+    registry: &Registry,
+    change: impl FnOnce(&mut ServicesSettings),
+) -> Arc<Services> {
+    open(store, clock, registry, ServicesExtensions::default(), change).await
+}
+
+/// Opens services with extensions of a program.
+pub async fn extended_services(
+    store: Store,
+    clock: &Arc<ManualClock>,
+    extensions: ServicesExtensions,
+) -> Arc<Services> {
+    open(store, clock, &Registry::new(), extensions, |_| {}).await
+}
+
+async fn open(
+    store: Store,
+    clock: &Arc<ManualClock>,
+    registry: &Registry,
+    extensions: ServicesExtensions,
+    change: impl FnOnce(&mut ServicesSettings),
+) -> Arc<Services> {
     let folder = std::env::temp_dir().join(format!("aether-audit-{}", Uuid::new_v4()));
     let ring = KeyRing::open(&folder, 0).expect("the folder can be created");
     let _ = std::fs::remove_dir_all(&folder);
     let sessions =
         session::Settings { access_seconds: 900, refresh_seconds: 900, refresh_again_seconds: 10, single: false };
-    let settings = ServicesSettings {
+    let mut settings = ServicesSettings {
         sessions,
         accounts: Default::default(),
         http_client: Default::default(),
@@ -29,9 +58,10 @@ pub async fn services(store: Store, clock: &Arc<ManualClock>, registry: &Registr
         reserved_collections: Default::default(),
         matchmaker: Default::default(),
     };
+    change(&mut settings);
     let tokens = Arc::new(Tokens::new(ring, "aether"));
     let parts = ServicesParts { store, clock: Arc::clone(clock) as _, tokens, registry };
-    Arc::new(Services::open(parts, settings, ServicesExtensions::default()).await.expect("the services open"))
+    Arc::new(Services::open(parts, settings, extensions).await.expect("the services open"))
 }
 
 #[tokio::test]

@@ -3,13 +3,17 @@
 mod account;
 mod audit;
 mod fixture;
+mod friends;
+mod group;
 mod hooks;
 mod http_client;
 mod matchmaker;
+mod moderation;
 mod notifications;
 mod objects;
 mod party;
 mod purchase;
+mod remote_values;
 mod rooms;
 mod round_trips;
 mod router;

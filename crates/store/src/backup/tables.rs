@@ -63,6 +63,9 @@ pub(super) const TABLES: &[Table] = &[
     Table::new("group_members", &["user_id"]),
     Table::new("group_tags", &[]),
     Table::new("friend_edges", &["user_id", "other_id"]),
+    Table::new("reports", &["reporter_id", "target_id"]),
+    Table::new("mutes", &["user_id"]),
+    Table::new("remote_values", &[]),
 ];
 
 /// A column of a table.

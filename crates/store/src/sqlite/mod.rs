@@ -26,6 +26,10 @@ const MAPPED_BYTES_MAX: i64 = 256 << 20;
 /// Time that a statement waits for another process that has locked the file, such as the `sqlite3` shell.
 const BUSY_MS_MAX: u32 = 5_000;
 
+/// Pages of the journal after which they are copied into the database file, 16 MiB. A page that many commits change is
+/// copied once. The commit that copies takes longer, so there are not more.
+const JOURNAL_PAGES_MAX: u32 = 4_096;
+
 /// A connection, with the time limit of its operations.
 pub(crate) struct SqliteConnection {
     handle: Connection,
@@ -40,8 +44,11 @@ impl SqliteConnection {
             None => Connection::open_in_memory(),
         };
         let connection = connection.map_err(|error| open_error(path, &error))?;
-        let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;";
-        SqliteConnection::new(connection, limit, pragmas).map_err(|error| open_error(path, &error))
+        let pragmas = format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+             PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = {JOURNAL_PAGES_MAX};"
+        );
+        SqliteConnection::new(connection, limit, &pragmas).map_err(|error| open_error(path, &error))
     }
 
     /// Opens the file for reading.

@@ -32,6 +32,7 @@ const USER_TABLES: &[(&str, &str)] = &[
     ("room_creators", "user_id"),
     ("chat_messages", "sender_id"),
     ("notifications", "user_id"),
+    ("group_members", "user_id"),
     ("friend_edges", "user_id"),
 ];
 
@@ -156,7 +157,73 @@ fn add_social(transaction: &mut Transaction<'_>, id: Uuid) -> Result<(), StoreEr
         values![id],
     )?;
     add("INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?1, 3, 1)", values![id])?;
-    add("UPDATE users SET edge_count = 1 WHERE id = ?1", values![id])
+    add("UPDATE users SET edge_count = 1 WHERE id = ?1", values![id])?;
+    // A group of all users. The first is its superadmin, the others are members.
+    let (group, first) = (Uuid::from_u128(GROUP), Uuid::from_u128(1));
+    add(
+        "INSERT INTO groups (id, creator, name, name_key, name_skeleton, name_folded, open, edge_count, max_count,
+         created_at, updated_at) VALUES (?1, ?2, 'Owls', ?3, 'owls', 'owls', TRUE, 0, 100, 1, 1) ON CONFLICT DO NOTHING",
+        values![group, first, &b"owls"[..]],
+    )?;
+    add("INSERT INTO group_tags (group_key, tag) VALUES (?1, 'birds') ON CONFLICT DO NOTHING", values![group])?;
+    add(
+        "INSERT INTO group_members (group_key, user_id, role, since) VALUES (?1, ?2, ?3, 1)",
+        values![group, id, if id == first { 0 } else { 2 }],
+    )?;
+    add("UPDATE groups SET edge_count = edge_count + 1 WHERE id = ?1", values![group])
+}
+
+/// Id of the group of all users.
+const GROUP: u128 = 4_711;
+
+/// Returns creator and count of the group, and its members with their roles.
+async fn group_of(store: &Store) -> (Uuid, i64, Vec<(u128, i64)>) {
+    let group = Uuid::from_u128(GROUP);
+    let read = store.read(move |transaction| {
+        let select = "SELECT creator, edge_count FROM groups WHERE id = ?1";
+        let (creator, count) = transaction
+            .row(select, values![group], |row| Ok((row.get::<Uuid>(0)?, row.get::<i64>(1)?)))?
+            .ok_or_else(|| StoreError::Failed("the group is missing".to_owned()))?;
+        let select = "SELECT user_id, role FROM group_members WHERE group_key = ?1 ORDER BY user_id";
+        let members =
+            transaction.rows(select, values![group], |row| Ok((row.get::<Uuid>(0)?.as_u128(), row.get::<i64>(1)?)))?;
+        Ok::<_, StoreError>((creator, count, members))
+    });
+    read.await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_is_repaired_if_its_superadmin_was_erased_after_the_backup() {
+    for database in databases() {
+        let store = database.open().await;
+        fill(&store).await;
+        add(&store, 3).await;
+        let (bytes, _) = backup(&store).await;
+        try_restore(&store, &bytes, true).await.unwrap();
+        let before = (Uuid::from_u128(1), 3, vec![(1, 0), (2, 2), (3, 2)]);
+        assert_eq!(group_of(&store).await, before, "{}", database.name);
+        erase(&store, 1).await;
+        try_restore(&store, &bytes, true).await.unwrap();
+        assert_eq!(group_of(&store).await, (Uuid::nil(), 2, vec![(2, 0), (3, 2)]), "{}", database.name);
+        for user in [2, 3] {
+            erase(&store, user).await;
+        }
+        try_restore(&store, &bytes, true).await.unwrap();
+        let groups = store.read(|transaction| transaction.row("SELECT count(*) FROM groups", &[], |row| row.get(0)));
+        assert_eq!(
+            groups.await.map_err(|error: StoreError| error),
+            Ok(Some(0_i64)),
+            "a group without members is deleted"
+        );
+    }
+}
+
+/// Remembers a user as erased.
+async fn erase(store: &Store, user: u128) {
+    let user = Uuid::from_u128(user);
+    let insert = "INSERT INTO erasures (user_id, erased_at) VALUES (?1, 2)";
+    let erased = store.write(move |transaction| transaction.execute(insert, values![user]));
+    erased.await.map_err(|error: StoreError| error).unwrap();
 }
 
 /// Writes two users, a message and an erasure.
@@ -211,7 +278,7 @@ async fn a_backup_of_any_database_is_restored_into_any_other() {
         let store = source.open().await;
         fill(&store).await;
         let (bytes, summary) = backup(&store).await;
-        assert_eq!(summary, Summary { rows: 53, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
+        assert_eq!(summary, Summary { rows: 57, migration: ALL.len() as i64, erased_users: 0 }, "{}", source.name);
         for target in databases() {
             let copy = target.open().await;
             assert_eq!(try_restore(&copy, &bytes, false).await, Ok(summary), "{} to {}", source.name, target.name);
@@ -319,6 +386,9 @@ async fn a_user_who_was_erased_after_the_backup_stays_erased() {
                     transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), values![erased])?;
                 assert_eq!(deleted, 1, "{table}");
             }
+            // As the services do: the group of both users has another superadmin.
+            transaction.execute("UPDATE groups SET creator = ?1, edge_count = 1", values![Uuid::nil()])?;
+            transaction.execute("UPDATE group_members SET role = 0", &[])?;
             transaction.execute("INSERT INTO erasures (user_id, erased_at) VALUES (?1, 2)", values![erased])
         });
         erase.await.unwrap();
@@ -330,6 +400,29 @@ async fn a_user_who_was_erased_after_the_backup_stays_erased() {
         let (later, _) = backup(&store).await;
         assert_eq!(try_restore(&store, &later, true).await.unwrap().erased_users, 0);
         assert_eq!(rows(&store).await, expected, "{}", database.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edges_to_a_user_who_was_erased_are_not_counted_after_a_restore() {
+    for database in databases() {
+        let store = database.open().await;
+        fill(&store).await;
+        let [kept, erased] = [1, 2].map(Uuid::from_u128);
+        let befriend = store.write(move |transaction| {
+            let edge = "INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?2, 0, 1)";
+            transaction.execute(edge, values![kept, erased])?;
+            transaction.execute(edge, values![erased, kept])?;
+            transaction.execute("UPDATE users SET edge_count = 2", &[])
+        });
+        befriend.await.unwrap();
+        let (bytes, _) = backup(&store).await;
+        let erase = "INSERT INTO erasures (user_id, erased_at) VALUES (?1, 2)";
+        store.write(move |transaction| transaction.execute(erase, values![erased])).await.unwrap();
+        try_restore(&store, &bytes, true).await.unwrap();
+        let select = "SELECT edge_count FROM users";
+        let counts = store.read(move |transaction| transaction.rows(select, &[], |row| row.get::<i64>(0)));
+        assert_eq!(counts.await.unwrap(), [1], "{}: the edge to itself", database.name);
     }
 }
 
@@ -346,8 +439,8 @@ async fn an_older_backup_is_migrated() {
         assert_eq!((status.applied, status.pending), (ALL.to_vec(), vec![]), "{}", database.name);
         assert_eq!(backup(&store).await.1.rows, 1, "{}: the erasure stays", database.name);
         add(&store, 1).await;
-        assert_eq!(backup(&store).await.1.rows, 25, "{}", database.name);
-        assert_eq!(backup(&store).await.1.rows, 22, "{}", database.name);
+        assert_eq!(backup(&store).await.1.rows, 31, "{}", database.name);
+        assert_eq!(backup(&store).await.1.rows, 31, "{}", database.name);
     }
 }
 
@@ -473,6 +566,12 @@ const LATER_TABLES: &[&str] = &[
     "bracket_entrants",
     "bracket_actions",
     "friend_edges",
+    "reports",
+    "mutes",
+    "remote_values",
+    "brackets",
+    "bracket_entrants",
+    "bracket_actions",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -33,7 +33,10 @@ fn main() -> ExitCode {
             let user = context.caller.user().ok_or(ServiceError::new(GrpcCode::PermissionDenied, "Sign in first."))?;
             Ok(services.tournaments.add_attempt(&id, user.user, 1).await?.to_string())
         })
-        .rpc("delete_tournament", |services, _, id| async move { Ok(services.tournaments.delete(&id).await?.to_string()) })
+        .rpc(
+            "delete_tournament",
+            |services, _, id| async move { Ok(services.tournaments.delete(&id).await?.to_string()) },
+        )
         .rpc("create_bracket", |services, _, payload| async move {
             let payload = parse(&payload)?;
             let format = Format::from_name(text(&payload, "format"));

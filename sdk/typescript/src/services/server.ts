@@ -36,7 +36,7 @@ export interface RoomEntry {
 }
 
 /** Role of the account behind a token. */
-export type Role = "admin" | "developer" | "read-only" | "player";
+export type Role = "admin" | "developer" | "moderator" | "read-only" | "player";
 
 export interface Guest {
   readonly token: string;

@@ -22,7 +22,8 @@ pub(super) fn brackets() -> Vec<DescriptorProto> {
     let sides = repeated(own_message("sides", "ShownSide"));
     let game = [number("number"), text("section"), number("round"), text("state"), sides];
     let outcome = [text("outcome"), text("reason"), text("winner_id"), numbers("scores"), text("deadline")];
-    let side = [text("user_id"), text("username"), number("seed"), flag("bye"), text("report"), numbers("report_scores")];
+    let side =
+        [text("user_id"), text("username"), number("seed"), flag("bye"), text("report"), numbers("report_scores")];
     vec![
         bracket,
         joined("ShownEntrant", entrant, tally),

@@ -1,17 +1,24 @@
 //! Descriptors of messages that extend the protocol, in the same form as those of the protocol.
 
+mod moderation;
+mod remote_value;
+
 use aether_messages::prost_types::field_descriptor_proto::{Label, Type};
 use aether_messages::prost_types::{DescriptorProto, FieldDescriptorProto, MessageOptions};
 use aether_services::PACKAGE;
 
 /// Type of a field that is any JSON object.
 pub(super) const JSON_OBJECT: &str = "aether.api.JsonObject";
+/// Type of a field that is any JSON.
+pub(super) const JSON_VALUE: &str = "aether.api.JsonValue";
 
 /// Returns the package and its messages.
 pub(super) fn extensions() -> (&'static str, Vec<DescriptorProto>) {
     let mut messages = accounts();
     messages.extend(profiles());
     messages.extend(admin());
+    messages.extend(moderation::messages());
+    messages.extend(remote_value::messages());
     messages.extend(rooms());
     messages.extend(recordings());
     messages.extend(super::bracket_messages::brackets());
@@ -181,6 +188,10 @@ fn time(name: &str) -> FieldDescriptorProto {
 
 pub(super) fn json(name: &str) -> FieldDescriptorProto {
     field(name, Type::Message, JSON_OBJECT)
+}
+
+fn json_value(name: &str) -> FieldDescriptorProto {
+    field(name, Type::Message, JSON_VALUE)
 }
 
 pub(super) fn own_message(name: &str, message: &str) -> FieldDescriptorProto {

@@ -149,6 +149,7 @@ impl Definitions {
                 "google.protobuf.Int32Value" => scalar(Type::Int32),
                 "google.protobuf.Int64Value" => scalar(Type::Int64),
                 "google.protobuf.UInt32Value" => scalar(Type::Uint32),
+                messages::JSON_VALUE => json!({}),
                 messages::JSON_OBJECT => json!({ "type": "object", "additionalProperties": true }),
                 message => self.reference(message),
             },

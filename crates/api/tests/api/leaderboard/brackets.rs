@@ -24,14 +24,18 @@ async fn a_bracket_is_joined_played_and_shown() {
     let (status, shown) = ask(&world, &ann, Method::GET, "/v2/bracket/cup", Value::Null).await;
     assert_eq!((status, &shown["bracket"]["phase"]), (200, &json!("running")), "{shown}");
     assert_eq!((&shown["matches"][0]["state"], &shown["matches"][0]["number"]), (&json!("ready"), &json!(0)));
-    let sides: Vec<&Value> = shown["matches"][0]["sides"].as_array().unwrap().iter().map(|side| &side["user_id"]).collect();
+    let sides: Vec<&Value> =
+        shown["matches"][0]["sides"].as_array().unwrap().iter().map(|side| &side["user_id"]).collect();
     assert!(sides.contains(&&json!(ann.id.to_string())) && sides.contains(&&json!(bob.id.to_string())));
 
     let report = json!({ "winner_id": bob.id.to_string(), "scores": [0, 0] });
     let (status, reported) = ask(&world, &ann, Method::POST, "/v2/bracket/cup/match/0/report", report).await;
     assert_eq!((status, &reported["state"]), (200, &json!("ready")), "{reported}");
     let (status, decided) = ask(&world, &bob, Method::POST, "/v2/bracket/cup/match/0/confirm", Value::Null).await;
-    assert_eq!((status, &decided["winner_id"], &decided["reason"]), (200, &json!(bob.id.to_string()), &json!("agreed")));
+    assert_eq!(
+        (status, &decided["winner_id"], &decided["reason"]),
+        (200, &json!(bob.id.to_string()), &json!("agreed"))
+    );
     let (_, shown) = ask(&world, &ann, Method::GET, "/v2/bracket/cup", Value::Null).await;
     assert_eq!(shown["bracket"]["winner_id"], json!(bob.id.to_string()));
     assert_eq!((&shown["entrants"][0]["rank"], &shown["entrants"][0]["wins"]), (&json!(1), &json!(1)), "{shown}");

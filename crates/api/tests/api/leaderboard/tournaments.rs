@@ -61,7 +61,11 @@ async fn a_tournament_is_listed_joined_written_and_its_records_are_listed() {
     ];
     for path in paths {
         let (status, listed) = ask(&world, &player, Method::GET, &path, Value::Null).await;
-        assert_eq!((status, &listed["records"][0]["score"], &listed["rank_count"]), (200, &json!("9"), &json!("1")), "{path}");
+        assert_eq!(
+            (status, &listed["records"][0]["score"], &listed["rank_count"]),
+            (200, &json!("9"), &json!("1")),
+            "{path}"
+        );
     }
     assert_eq!(ask(&world, &player, Method::DELETE, "/v2/tournament/cup", Value::Null).await, (200, json!({})));
     assert_eq!(ask(&world, &player, Method::GET, "/v2/tournament/cup", Value::Null).await, (200, json!({})));

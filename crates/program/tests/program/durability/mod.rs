@@ -5,6 +5,7 @@
 
 mod accounts;
 mod chat;
+mod groups;
 mod leaderboards;
 mod storage;
 
@@ -15,6 +16,7 @@ use aether_testkit_server::durability::{
 };
 use aether_testkit_store::{TestDatabase, file, postgres};
 use chat::Talker;
+use groups::{Member, Superadmin};
 use leaderboards::Scorer;
 use storage::Writer;
 
@@ -72,5 +74,53 @@ async fn check_acknowledged(database: TestDatabase) {
         total_acknowledged(&scorers),
         total_acknowledged(&creators),
         total_acknowledged(&talkers)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_sqlite_acknowledged_changes_of_groups_survive_a_kill() {
+    check_groups(file()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_acknowledged_changes_of_groups_survive_a_kill() {
+    if let Some(database) = postgres() {
+        check_groups(database).await;
+    }
+}
+
+async fn check_groups(database: TestDatabase) {
+    let folder = ServerFolder::new(&database);
+    let (mut superadmins, mut members): (Vec<Superadmin>, Vec<Member>) = (Vec::new(), Vec::new());
+    for round in 0..rounds() {
+        let server = folder.serve(program()).await;
+        if round == 0 {
+            let superadmin = Superadmin::new(server.http).await;
+            members = (0..CLIENTS).map(|_| superadmin.member()).collect();
+            superadmins.push(superadmin);
+        }
+        members = run_all(members, |member| member.compare(server.http)).await;
+        superadmins = run_all(superadmins, |superadmin| superadmin.compare(server.http)).await;
+        let address = server.http;
+        let working = tokio::spawn(async move {
+            tokio::join!(
+                run_all(superadmins, move |superadmin| superadmin.work(address)),
+                run_all(members, move |member| member.work(address)),
+            )
+        });
+        kill_later(server, round).await;
+        (superadmins, members) = working.await.expect("clients do not panic");
+        open_settled(&database).await.close().await;
+    }
+    let server = folder.serve(program()).await;
+    let members = run_all(members, |member| member.compare(server.http)).await;
+    let superadmins = run_all(superadmins, |superadmin| superadmin.compare(server.http)).await;
+    server.kill().await;
+    println!(
+        "{}, {} kills: {} joins and leaves and {} changes of a role were acknowledged; none is missing",
+        database.name,
+        rounds(),
+        total_acknowledged(&members),
+        total_acknowledged(&superadmins)
     );
 }

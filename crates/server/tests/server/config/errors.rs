@@ -69,7 +69,10 @@ fn a_bad_value_names_its_line_its_key_and_what_was_expected() {
         ("[rooms]\nmax = { a = 1 }", "rooms.max: expected a whole number from 1 to 1000000, found a table."),
         ("[connections]\ncompression = 1", "connections.compression: expected true or false, found 1."),
         ("[log]\nformat = \"xml\"", "log.format: expected auto, pretty or json, found \"xml\"."),
-        ("[guests]\nrole = \"owner\"", "guests.role: expected admin, developer, read-only or player, found \"owner\"."),
+        (
+            "[guests]\nrole = \"owner\"",
+            "guests.role: expected admin, developer, moderator, read-only or player, found \"owner\".",
+        ),
         ("[tokens]\naudience = \"\"", "tokens.audience: expected a non-empty string, found \"\"."),
     ];
     for (text, expected) in cases {

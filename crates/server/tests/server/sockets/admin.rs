@@ -119,7 +119,13 @@ async fn the_admin_api_requires_the_key_or_an_account_with_a_permission() {
     }
     account.authorize(format!("Bearer {token}"));
     let role = format!("/api/players/{}/role", claims(&token)["uid"].as_str().unwrap());
-    let expected = [("player", 403, 403), ("read-only", 200, 403), ("developer", 200, 403), ("admin", 200, 200)];
+    let expected = [
+        ("player", 403, 403),
+        ("read-only", 200, 403),
+        ("moderator", 200, 403),
+        ("developer", 200, 403),
+        ("admin", 200, 200),
+    ];
     for (name, reading, writing) in expected {
         assert_eq!(operator.post(&role, &json!({ "role": name })).await.unwrap().status, 200);
         assert_eq!(account.get(&read).await.unwrap().status, reading, "{name}");
@@ -127,12 +133,12 @@ async fn the_admin_api_requires_the_key_or_an_account_with_a_permission() {
         assert_eq!(account.post(&write, &json!({})).await.unwrap().status, writing, "{name}");
     }
     let unknown = operator.post(&role, &json!({ "role": "owner" })).await.unwrap();
-    assert_eq!(unknown.json()["error"], "a role is admin, developer, read-only or player");
+    assert_eq!(unknown.json()["error"], "a role is admin, developer, moderator, read-only or player");
     // A guest has no account, and the development key grants nothing here.
     account.authorize(format!("Bearer {}", server.token(aether_server::tokens::Role::Admin).reveal()));
     assert_eq!(account.get(&read).await.unwrap().status, 401);
     let refused = |action| server.metric("aether_permission_refusals_total", &[("action", action)]);
-    assert_eq!((refused("inspect"), refused("manage")), (2.0, 3.0));
+    assert_eq!((refused("inspect"), refused("manage")), (2.0, 4.0));
     assert_eq!(server.metric("aether_operation_duration_seconds_count", &[("operation", "SetPlayerRole")]), 5.0);
     server.stop().await;
 }

@@ -9,6 +9,7 @@ use crate::account::provider::{self, GameCenterProof, ProviderProof};
 use crate::account::{self, OwnerClaim, SignIn};
 use crate::calls::{Access, Call, Operations, RatePreset, Serve};
 use crate::friend;
+use crate::notification::{NewNotification, code};
 use crate::session::{self, NewSession};
 use aether_messages::Empty;
 use aether_messages::api::{
@@ -246,6 +247,12 @@ async fn sign_in(
     let new_session =
         NewSession { user: signed_in.user, username: &signed_in.username, variables, address, method: name };
     let pair = call.services.sessions.start(new_session).await?;
+    if call.services.sessions.is_single() {
+        // Sockets of the sessions that this one ended get it before they are closed.
+        let subject = "Your session ended because you signed in again.";
+        let ended = NewNotification::persistent(signed_in.user, code::SINGLE_SOCKET, subject, "{}");
+        call.services.notifications.send_live(ended);
+    }
     let session = Session { created: signed_in.created, token: pair.access, refresh_token: pair.refresh };
     Ok((signed_in.user, session))
 }

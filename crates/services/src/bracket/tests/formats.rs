@@ -45,7 +45,8 @@ impl Run {
                 break;
             }
             assert!(step < 40_000, "the bracket ends");
-            let choice = self.choices[step % self.choices.len()].wrapping_add((step as u32).wrapping_mul(2_654_435_761));
+            let choice =
+                self.choices[step % self.choices.len()].wrapping_add((step as u32).wrapping_mul(2_654_435_761));
             now_ms += i64::from(choice % 1_000);
             let ready: Vec<usize> = ready(&machine).collect();
             assert!(!ready.is_empty(), "a running bracket has a match to play");
@@ -128,7 +129,8 @@ fn check_end(machine: &Machine) {
     let is_over = |game: &Game| matches!(game.state, State::Decided { .. } | State::Skipped);
     assert!(machine.games().iter().all(is_over), "all matches are over");
     if !machine.rules().format.is_elimination() {
-        let order: Vec<_> = standings.iter().map(|standing| (standing.is_withdrawn, u32::MAX - standing.points)).collect();
+        let order: Vec<_> =
+            standings.iter().map(|standing| (standing.is_withdrawn, u32::MAX - standing.points)).collect();
         assert!(order.is_sorted(), "more points are better: {order:?}");
     }
 }

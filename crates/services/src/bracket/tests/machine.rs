@@ -82,7 +82,8 @@ fn those_who_withdraw_lose_their_matches() {
         machine.apply(&Action::Resolve { game, claim: won(Outcome::Draw) }, now).unwrap();
         now += 1;
     }
-    let order: Vec<(usize, u32)> = machine.standings().iter().map(|standing| (standing.seed, standing.points)).collect();
+    let order: Vec<(usize, u32)> =
+        machine.standings().iter().map(|standing| (standing.seed, standing.points)).collect();
     assert_eq!(order, [(1, 3), (2, 3), (0, 0)], "a win and a draw each; equal ones are in the order of seeds");
 }
 
@@ -105,7 +106,8 @@ fn ties_are_broken_by_the_matches_among_the_tied() {
 #[test]
 fn invalid_actions_are_rejected_and_change_nothing() {
     let (start, _) = Machine::start(rules(Format::Single), 4, 0);
-    let scores = |outcome: Outcome, scores: [u32; 2]| Action::Report { game: 0, seed: 0, claim: Claim { outcome, scores } };
+    let scores =
+        |outcome: Outcome, scores: [u32; 2]| Action::Report { game: 0, seed: 0, claim: Claim { outcome, scores } };
     let wrong = [
         (report(99, 0, Outcome::First), GrpcCode::NotFound),
         (report(usize::MAX, 0, Outcome::First), GrpcCode::NotFound),

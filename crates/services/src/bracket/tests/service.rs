@@ -189,7 +189,9 @@ async fn concurrent_joins_never_exceed_the_size_and_concurrent_reports_are_all_c
             })
             .map(|(number, reporter, winner)| {
                 let brackets = Arc::clone(&fixture.brackets);
-                tokio::spawn(async move { brackets.report("cup", reporter, number, Verdict::Winner(winner), [0; 2]).await })
+                tokio::spawn(
+                    async move { brackets.report("cup", reporter, number, Verdict::Winner(winner), [0; 2]).await },
+                )
             })
             .collect();
         for report in reports {

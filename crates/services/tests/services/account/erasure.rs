@@ -41,8 +41,14 @@ const ROWS: &[&str] = &[
         VALUES (1, ?1, ?1, 'playground.clear', 'refused', 1, ?2, ?2)",
     "INSERT INTO audit_entries (period, actor_id, user_id, action, outcome, count, first_at, last_at)
         VALUES (2, ?1, ?1, 'BanPlayer', 'allowed', 1, ?2, ?2)",
+    "INSERT INTO reports (id, reporter_id, target_id, state, statements, resolver, created_at, updated_at)
+        VALUES (?1, ?1, ?1, 'open', '[]', ?1, ?2, ?2)",
+    "INSERT INTO mutes (id, user_id, reason, muted_by, created_at, expires_at) VALUES (?1, ?1, '', ?1, ?2, ?2)",
     "INSERT INTO notifications (user_id, number, id, subject, content, code, sender_id, created_at)
         VALUES (?1, 1, ?1, 'hello', '{}', 1, NULL, ?2)",
+    "INSERT INTO groups (id, creator, name, name_key, name_skeleton, name_folded, open, edge_count, max_count, created_at,
+            updated_at) VALUES (?1, ?1, 'Owls', ?3, 'owls', 'owls', TRUE, 1, 100, ?2, ?2)",
+    "INSERT INTO group_members (group_key, user_id, role, since) VALUES (?1, ?1, 0, ?2)",
     "INSERT INTO friend_edges (user_id, other_id, state, updated_at) VALUES (?1, ?1, 3, ?2)",
     "INSERT INTO friend_edges (user_id, other_id, state, updated_at)
         SELECT id, ?1, 3, ?2 FROM users WHERE id <> ?1 LIMIT 1",
@@ -109,7 +115,7 @@ impl Fixture {
 }
 
 /// Tables with ids, but without user ids.
-const OTHERS: [&str; 1] = ["outbox"];
+const OTHERS: [&str; 2] = ["outbox", "group_tags"];
 
 #[tokio::test]
 async fn a_deleted_account_leaves_only_its_id_in_erasures() {
@@ -224,6 +230,8 @@ async fn an_export_contains_all_user_data_and_no_secret() {
         assert_eq!(export["wallet_ledger"][0]["changeset"], json!({ "gold": 5 }));
         assert_eq!(export["user_devices"][0]["id"], "device-0001");
         assert_eq!(export["leaderboard_records"][0]["score"], 10);
+        assert_eq!(export["group_members"][0]["role"], 0);
+        assert_eq!(export["groups"][0]["name"], "Owls");
         assert!(!export.to_string().contains("argon2"), "the password hash is not exported");
         // Codes are secret, and totals are the sums of what is there.
         let left_out = ["account_codes", "storage_totals"];
@@ -238,6 +246,13 @@ async fn an_export_contains_all_user_data_and_no_secret() {
                     "room_players" => column == "hash" || column == "previous_hash",
                     // The actor may be another account, and the period follows from the times.
                     "audit_entries" => column == "actor_id" || column == "period",
+                    // The decision is about another account, and the ids of others are theirs.
+                    "reports" => {
+                        ["reporter_id", "target_id", "decision", "note", "resolver"].contains(&column.as_str())
+                    }
+                    "mutes" => column == "muted_by",
+                    // The creator is the user, and the key is the name in lower case.
+                    "groups" => column == "creator" || column == "name_key",
                     _ => false,
                 };
                 let left_out = column == owner || is_secret;

@@ -2,8 +2,8 @@
 
 mod codes;
 mod erasure;
-mod fake_provider;
-mod fixture;
+pub mod fake_provider;
+pub mod fixture;
 mod links;
 mod open_id;
 mod passwords;

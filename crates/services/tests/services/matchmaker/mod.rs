@@ -30,6 +30,7 @@ fn ticket(players: &[u128]) -> NewTicket {
         max_count: 2,
         count_multiple: 1,
         properties: Properties::default(),
+        blocked: Default::default(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Stored objects, on every kind of database.
 
 mod batches;
+mod indexes;
 mod lists;
 mod permissions;
 mod queries;

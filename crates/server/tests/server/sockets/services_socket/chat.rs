@@ -3,7 +3,7 @@
 use crate::sockets::api_limits::servers;
 use aether_server::config::OperationRate;
 use aether_server::services::chat::limits::{CONTENT_BYTES_MAX, PAGE_MAX, ROOM_NAME_CHARS_MAX};
-use aether_server::services::chat::{Channel, NewMessage, code};
+use aether_server::services::chat::{Channel, HistoryPage, HistoryQuery, NewMessage, code};
 use aether_server::services::socket::ChannelMessageSend;
 use aether_server::services::{GrpcCode, ServiceError};
 use aether_testkit_server::{ApiClient, ServicesSocket, TestServer};
@@ -13,6 +13,7 @@ use uuid::Uuid;
 /// Type of a channel in a join.
 const ROOM: i32 = 1;
 const DIRECT: i32 = 2;
+const GROUP: i32 = 3;
 
 /// A user with a socket.
 struct Member {
@@ -405,4 +406,85 @@ async fn server_code_sends_changes_and_removes_messages() {
     chat.remove_stored(&channel, sent.id).await.expect("it exists");
     assert_eq!(ann.message().await["code"], json!(2));
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn users_who_block_each_other_do_not_chat() {
+    for (server, _database) in servers(|_| {}).await {
+        let [mut ann, mut bob, mut eve] =
+            [Member::new(&server).await, Member::new(&server).await, Member::new(&server).await];
+        let [ann_id, eve_id] = [ann.api.user.clone(), eve.api.user.clone()];
+        let room = ann.join_room("blocks").await;
+        for member in [&mut bob, &mut eve] {
+            member.join_room("blocks").await;
+        }
+        let direct = ann.join(&eve_id, DIRECT).await["channel"]["id"].as_str().expect("a channel").to_owned();
+        assert_eq!(eve.join(&ann_id, DIRECT).await["channel"]["id"], json!(direct));
+        eve.write(&room, "before").await;
+        assert_eq!(ann.message().await["content"], json!(r#"{"text":"before"}"#));
+        let block = ann.api.send("POST", &format!("/v2/friend/block?ids={eve_id}"), "").await.expect("an answer");
+        assert_eq!(block.status, 200, "{}", block.body);
+        // The direct chat is closed for both, and cannot be joined again.
+        for (member, other) in [(&mut ann, &eve_id), (&mut eve, &ann_id)] {
+            let send = json!({ "channel_message_send": { "channel_id": direct, "content": "{}" } });
+            assert_eq!(error_of(&member.socket.request(send).await).0, 3);
+            let refused = member.join(other, DIRECT).await;
+            assert!(error_of(&refused).1.contains("blocks the other"), "{refused}");
+        }
+        // In a room each does not get the messages of the other, and everyone else does.
+        eve.write(&room, "from eve").await;
+        ann.write(&room, "from ann").await;
+        bob.write(&room, "from bob").await;
+        assert_eq!(ann.message().await["content"], json!(r#"{"text":"from ann"}"#));
+        assert_eq!(ann.message().await["content"], json!(r#"{"text":"from bob"}"#));
+        assert_eq!(numbers(&ann.history(&room, "limit=10").await), [3, 4]);
+        assert_eq!(numbers(&bob.history(&room, "limit=10").await), [1, 2, 3, 4]);
+        assert_eq!(numbers(&eve.history(&room, "limit=10").await), [1, 2, 4]);
+        let unblock = ann.api.send("DELETE", &format!("/v2/friend?ids={eve_id}"), "").await.expect("an answer");
+        assert_eq!(unblock.status, 200, "{}", unblock.body);
+        eve.write(&room, "after").await;
+        assert_eq!(ann.message().await["content"], json!(r#"{"text":"after"}"#));
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_chat_of_a_group_is_for_its_members() {
+    for (server, _database) in servers(|_| {}).await {
+        let [mut ann, mut bob, mut eve] =
+            [Member::new(&server).await, Member::new(&server).await, Member::new(&server).await];
+        let name = format!("guild {}", Uuid::new_v4().simple());
+        let created = ann.api.post("/v2/group", &json!({ "name": name, "open": true })).await.expect("an answer");
+        let group = created.json()["id"].as_str().unwrap_or_else(|| panic!("{}", created.body)).to_owned();
+        let channel = ann.join(&group, GROUP).await["channel"]["id"].as_str().expect("a channel").to_owned();
+        assert_eq!(channel, format!("3.{group}.."));
+        assert!(error_of(&bob.join(&group, GROUP).await).1.contains("Only members"));
+        let joined = bob.api.post(&format!("/v2/group/{group}/join"), &json!({})).await.expect("an answer");
+        assert_eq!(joined.status, 200, "{}", joined.body);
+        let system = ann.message().await;
+        assert_eq!((&system["code"], &system["sender_id"]), (&json!(3), &json!(bob.api.user)));
+        assert_eq!(bob.join(&group, GROUP).await["channel"]["id"], json!(channel));
+        let sent = bob.write(&channel, "hello").await;
+        assert_eq!((&sent["group_id"], number(&sent)), (&json!(group), number(&system) + 1));
+        assert_eq!(ann.message().await["message_id"], sent["message_id"]);
+        // A member does not remove the messages of others, nor those of the server; an admin removes all.
+        let remove = |id: &Value| json!({ "channel_message_remove": { "channel_id": channel, "message_id": id } });
+        let own = ann.write(&channel, "from the admin").await;
+        for id in [&own["message_id"], &system["message_id"]] {
+            assert_eq!(error_of(&bob.socket.request(remove(id)).await).0, 3);
+        }
+        let removed = ann.socket.request(remove(&sent["message_id"])).await;
+        assert_eq!(removed["channel_message_ack"]["code"], json!(2), "{removed}");
+        let read = eve.api.get(&format!("/v2/channel/{channel}?limit=10")).await.expect("an answer");
+        assert_eq!(read.status, 400, "{}", read.body);
+        let kick = format!("/v2/group/{group}/kick?user_ids={}", bob.api.user);
+        assert_eq!(ann.api.post(&kick, &json!({})).await.expect("an answer").status, 200);
+        let send = json!({ "channel_message_send": { "channel_id": channel, "content": "{}" } });
+        assert_eq!(error_of(&bob.socket.request(send).await).1, "Must join channel before sending messages.");
+        assert_eq!(ann.api.send("DELETE", &format!("/v2/group/{group}"), "").await.expect("an answer").status, 200);
+        let id = Channel::parse(&channel).expect("the id of a channel");
+        let left = server.services().chat.history(None, &id, &HistoryQuery::default()).await;
+        assert_eq!(left, Ok(HistoryPage::default()), "the messages are deleted with the group");
+        server.stop().await;
+    }
 }
