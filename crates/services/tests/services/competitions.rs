@@ -82,7 +82,7 @@ async fn an_erased_account_leaves_tournaments_and_brackets() {
         }
         services.brackets.start("bracket").await.unwrap();
         let (mut exporter, mut export) = (services.accounts.export(one), String::new());
-        while let Some(page) = exporter.next().await.unwrap() {
+        while let Some(page) = exporter.next_page().await.unwrap() {
             export.push_str(&page);
         }
         let export: Value = serde_json::from_str(&export).unwrap();
