@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Operations of the protocol that are not implemented yet, and the health check.
+/// The health check bypasses the table.
 const NOT_IN_TABLE: &[&str] = &["Healthcheck"];
 
 fn names(world: &World) -> BTreeSet<&str> {
