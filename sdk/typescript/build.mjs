@@ -12,10 +12,10 @@ const root = fileURLToPath(new URL(".", import.meta.url));
  * client loads when it opens one.
  */
 const BUNDLES = [
-  { name: "everything", source: `export * from "./dist/index.js";`, kilobytesMax: 150, hasCore: true },
-  { name: "a client", source: `export { Client } from "./dist/index.js";`, kilobytesMax: 150, hasCore: true },
+  { name: "everything", source: `export * from "./dist/index.js";`, kilobytesMax: 155, hasCore: true },
+  { name: "a client", source: `export { Client } from "./dist/index.js";`, kilobytesMax: 155, hasCore: true },
   { name: "storage alone", source: `export { Requests, Session, Storage } from "./dist/index.js";`, kilobytesMax: 6, hasCore: false },
-  { name: "the socket alone", source: `export { Requests, Session } from "./dist/index.js"; export * from "./dist/socket/open.js";`, kilobytesMax: 14, hasCore: false },
+  { name: "the socket alone", source: `export { Requests, Session } from "./dist/index.js"; export * from "./dist/socket/open.js";`, kilobytesMax: 16, hasCore: false },
 ];
 
 const packed = (bytes) => gzipSync(bytes, { level: 9 }).length / 1000;

@@ -13,7 +13,7 @@ const { percentilesOf } = await load("shared/frames.ts");
 const { SHOWN_BYTES_MAX, randomName, problemOf } = await load("shared/visitor.ts");
 const { roomCodeOf, roomOf, transportOf } = await load("shared/join.ts");
 const { arenaAddress, linkWithParty, partyIdOf } = await load("lobby/links.ts");
-const { clockText, hueOf, namesText } = await load("lobby/texts.ts");
+const { clockText, durationText, hueOf, messageText, nameOf, namesText, timeText } = await load("lobby/texts.ts");
 const { wrappedDifference } = await load("sandbox/world.ts");
 const { Dish, middleOf } = await load("arena/dish.ts");
 const { Camera } = await load("arena/camera.ts");
@@ -181,4 +181,24 @@ test("parts are inserted into a document with their values", async () => {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+});
+
+test("a message of another program is shown as text, whatever it contains", () => {
+  const shown = (kind, content) => messageText({ kind, content });
+  assert.equal(shown("chat", { text: "<b>hi</b>" }), "<b>hi</b>");
+  for (const content of [{}, { text: 1 }, { text: { toString: "x" } }]) assert.equal(shown("chat", content), "(a message that this page cannot show)");
+  assert.equal(shown("group_joined", { text: "ignored" }), "joined the group.");
+  assert.equal(shown("unknown", {}), "sent a message that this page cannot show.");
+});
+
+test("times and durations of the lobby", () => {
+  const now = new Date(2026, 4, 5, 18, 0);
+  assert.equal(timeText(new Date(2026, 4, 5, 9, 7), now), "09:07");
+  assert.equal(timeText(new Date(2026, 4, 4, 9, 7), now), "4 May, 09:07");
+  const minutes = 60_000;
+  assert.deepEqual([0, 5, 59.5, 61, 47 * 60, 49 * 60].map((count) => durationText(count * minutes)), ["1 minute", "5 minutes", "1 hour", "2 hours", "47 hours", "3 days"]);
+});
+
+test("a user without a display name is shown by the username", () => {
+  assert.deepEqual([nameOf({ displayName: "  ", username: "ann" }), nameOf({ displayName: "Ann", username: "ann" })], ["ann", "Ann"]);
 });

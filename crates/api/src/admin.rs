@@ -1,6 +1,7 @@
 //! The operator's interface: metrics, detailed health, profiles, and the admin API of players and rooms. It has its own
 //! listener.
 
+mod bracket;
 mod moderation;
 mod remote_value;
 mod room;
@@ -211,6 +212,7 @@ fn routes() -> Routes<Admin> {
         .address::<ListAuditEntries>(Method::GET, "/api/audit")
         .with(moderation::routes)
         .with(remote_value::routes)
+        .with(bracket::routes)
         .with(room::routes)
         .with(storage_index::routes)
 }

@@ -1,13 +1,39 @@
-//! Matches of the lobby page: a private room of the game that the players want.
+//! Matches and the tournament of the lobby page: a private room of the game that the players want, and a daily cup.
 
+use aether_server::services::leaderboard::{Definition, RankOrder};
 use aether_server::services::matches::NewMatch;
 use aether_server::services::matchmaker::{Candidate, MatchPlan, MatchedAnswer};
+use aether_server::services::tournament::Terms;
 
 /// String property of a ticket that names the game.
 const GAME_PROPERTY: &str = "game";
 
 /// Games that the matchmaker creates rooms of.
 const GAMES: [&str; 3] = [aether_arena_server::NAME, aether_outpost_server::NAME, aether_sandbox_server::NAME];
+
+/// Id of the tournament of the lobby page.
+const CUP: &str = "reflex-cup";
+
+/// Duration of a round, in seconds: a day.
+const CUP_SECONDS: i64 = 24 * 60 * 60;
+
+/// Returns the tournament of the lobby page: the shortest reaction time of the day, in milliseconds. The page measures it,
+/// and nothing verifies it.
+pub fn reflex_cup() -> Definition {
+    let terms = Terms {
+        title: "Reflex Cup".to_owned(),
+        description: "The shortest reaction time of the day wins. A new round starts every day.".to_owned(),
+        join_required: true,
+        ..Terms::lasting(CUP_SECONDS)
+    };
+    let board = Definition {
+        order: RankOrder::Ascending,
+        reset_schedule: "0 0 * * *".to_owned(),
+        metadata: r#"{"game":"reflex"}"#.to_owned(),
+        ..Definition::new(CUP)
+    };
+    board.tournament(terms).open_to_clients()
+}
 
 /// Decides on a candidate of the matchmaker: if all players want the same game, they get a room of it that nobody else
 /// finds. Other matches are those of the settings.

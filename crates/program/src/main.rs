@@ -40,6 +40,7 @@ fn server() -> Server {
             for board in [aether_sandbox_server::NAME, aether_arena_server::BOARD] {
                 services.leaderboards.create(Definition::new(board)).await?;
             }
+            services.tournaments.create(lobby::reflex_cup()).await?;
             Ok(())
         })
 }

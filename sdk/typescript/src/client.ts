@@ -4,15 +4,23 @@ import type { Fields, RoomChoice } from "./realtime/core.ts";
 import { type JoinOptions, joinRoom } from "./realtime/join.ts";
 import type { Room } from "./realtime/room.ts";
 import { Account } from "./services/account.ts";
+import { Brackets } from "./services/bracket.ts";
+import { ChatHistory } from "./services/chat.ts";
 import { Events } from "./services/event.ts";
+import { Friends } from "./services/friend.ts";
+import { Groups } from "./services/group.ts";
 import { Leaderboard } from "./services/leaderboard.ts";
+import { Notifications } from "./services/notification.ts";
 import { PartyDirectory } from "./services/party.ts";
 import { Profiles } from "./services/profile.ts";
 import { Purchases } from "./services/purchase.ts";
+import { RemoteValues } from "./services/remote_value.ts";
+import { Reports } from "./services/report.ts";
 import { Requests, type RequestsOptions } from "./services/requests.ts";
 import { Server } from "./services/server.ts";
 import { Session, type SessionOptions } from "./services/session.ts";
 import { Storage } from "./services/storage.ts";
+import { Tournaments } from "./services/tournament.ts";
 import type { SocketOptions } from "./socket/open.ts";
 import type { Socket } from "./socket/socket.ts";
 
@@ -26,6 +34,14 @@ export class Client {
   readonly account: Account;
   readonly storage: Storage;
   readonly leaderboard: Leaderboard;
+  readonly tournaments: Tournaments;
+  readonly brackets: Brackets;
+  readonly friends: Friends;
+  readonly groups: Groups;
+  readonly chat: ChatHistory;
+  readonly notifications: Notifications;
+  readonly reports: Reports;
+  readonly remoteValues: RemoteValues;
   readonly profiles: Profiles;
   readonly parties: PartyDirectory;
   readonly purchases: Purchases;
@@ -38,6 +54,14 @@ export class Client {
     this.account = new Account(this.session);
     this.storage = new Storage(this.session);
     this.leaderboard = new Leaderboard(this.session);
+    this.tournaments = new Tournaments(this.session);
+    this.brackets = new Brackets(this.session);
+    this.friends = new Friends(this.session);
+    this.groups = new Groups(this.session);
+    this.chat = new ChatHistory(this.session);
+    this.notifications = new Notifications(this.session);
+    this.reports = new Reports(this.session);
+    this.remoteValues = new RemoteValues(this.session);
     this.profiles = new Profiles(this.session);
     this.parties = new PartyDirectory(this.session);
     this.purchases = new Purchases(this.session);
@@ -55,8 +79,8 @@ export class Client {
   }
 
   /**
-   * Opens the services socket: status, parties, matchmaking, matches and functions. Resolves when it is connected. Signs
-   * in by the device id if nobody is signed in.
+   * Opens the services socket: status, parties, matchmaking, matches, chat and functions. Resolves when it is connected.
+   * Signs in by the device id if nobody is signed in.
    */
   async openSocket(options: SocketOptions = {}): Promise<Socket> {
     const { url, time } = this.requests;
@@ -64,7 +88,7 @@ export class Client {
     const { openSocket } = await import("./socket/open.ts");
     // A call renews the token if the server does not accept it.
     const token = (isChecked: boolean): Promise<string> => this.token(isChecked ? () => this.account.read() : undefined);
-    return openSocket({ url, time, token }, options);
+    return openSocket({ url, time, token, session: this.session }, options);
   }
 
   /** Returns an access token after an optional step. Signs in if nobody is signed in. */

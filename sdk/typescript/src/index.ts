@@ -1,4 +1,5 @@
-// TypeScript client of Aether: realtime rooms, accounts, storage, leaderboards, parties and matches.
+// TypeScript client of Aether: realtime rooms, accounts, storage, leaderboards, tournaments, friends, groups, chat, parties
+// and matches.
 
 export { Client, type ClientOptions } from "./client.ts";
 export { AetherError, type ErrorCode, type LocalCode, type OriginCode, type RoomCode, type ServiceCode, type SocketCode } from "./error.ts";
@@ -6,16 +7,40 @@ export { type Store, browserStore, defaultStore, memoryStore } from "./store.ts"
 export { type Time, systemTime } from "./time.ts";
 
 export { Account, type AccountChange, type OwnAccount, type User } from "./services/account.ts";
+export {
+  type Bracket,
+  type BracketDetail,
+  type BracketEntrant,
+  type BracketFormat,
+  type BracketListOptions,
+  type BracketMatch,
+  type BracketPage,
+  type BracketPhase,
+  Brackets,
+  type BracketSide,
+  type MatchReport,
+  type MatchResult,
+} from "./services/bracket.ts";
+export { ChatHistory, type ChatMessage, type MessageKind, type MessageListOptions, type MessagePage, type SessionCall } from "./services/chat.ts";
 export type { Credentials, GameCenterProof, LinkableCredentials } from "./services/credentials.ts";
 export { type ClientEvent, Events } from "./services/event.ts";
+export { type Friend, type FriendListOptions, type FriendOfFriend, type FriendOfFriendPage, type FriendPage, Friends, type FriendSource, type FriendState, type UserChoice } from "./services/friend.ts";
 export {
-  Leaderboard,
-  type LeaderboardRecord,
-  type Operator,
-  type RecordListOptions,
-  type RecordPage,
-  type RecordWrite,
-} from "./services/leaderboard.ts";
+  type Group,
+  type GroupChange,
+  type GroupListOptions,
+  type GroupMember,
+  type GroupMemberPage,
+  type GroupPage,
+  type GroupRole,
+  Groups,
+  type MemberListOptions,
+  type Membership,
+  type MembershipPage,
+  type NewGroup,
+} from "./services/group.ts";
+export { Leaderboard } from "./services/leaderboard.ts";
+export { NOTIFICATION_CODES, type Notification, type NotificationListOptions, type NotificationPage, Notifications } from "./services/notification.ts";
 export { PartyDirectory, type PartyEntry, type PartyListOptions, type PartyPage } from "./services/party.ts";
 export { type Profile, Profiles } from "./services/profile.ts";
 export {
@@ -27,6 +52,9 @@ export {
   type Subscription,
   type ValidateOptions,
 } from "./services/purchase.ts";
+export type { LeaderboardRecord, Operator, RecordListOptions, RecordPage, RecordWrite } from "./services/record.ts";
+export { type RemoteValueOptions, RemoteValues } from "./services/remote_value.ts";
+export { type FiledReport, type NewReport, Reports } from "./services/report.ts";
 export { type Call, type CallOptions, Requests, type RequestsOptions } from "./services/requests.ts";
 export {
   type Guest,
@@ -50,6 +78,7 @@ export {
   type WritePermission,
   type Written,
 } from "./services/storage.ts";
+export { type Tournament, type TournamentListOptions, type TournamentPage, Tournaments } from "./services/tournament.ts";
 export type { Integer, Json, JsonObject } from "./services/values.ts";
 
 export { type Attention, type Occasion, pageAttention } from "./realtime/attention.ts";
@@ -93,8 +122,12 @@ export { WasmCore, type WasmCoreOptions } from "./realtime/wasm/core.ts";
 export { type WasmModule, type WasmSource, loadWasm } from "./realtime/wasm/module.ts";
 
 // Types alone: `client.openSocket` loads the code of the socket, which `@aether-game/client/socket` exports.
+export type { BracketUpdate } from "./socket/bracket_update.ts";
+export type { Chat, ChatJoinOptions } from "./socket/chat.ts";
+export type { ChannelJoin, ChannelKind, ChatChannel, MessageReceipt } from "./socket/chat_channel.ts";
+export type { Gap } from "./socket/chat_log.ts";
 export type { ConnectionParts, SocketPhase } from "./socket/connection.ts";
-export type { LeaveReason, MatchedUser, NotRestored, Notification, SocketEvent, StreamName } from "./socket/events.ts";
+export type { LeaveReason, MatchedUser, NotRestored, SocketEvent, StreamName } from "./socket/events.ts";
 export type { Match, MatchChoice, MatchJoinOptions, Matches, SendOptions } from "./socket/match.ts";
 export type { Matchmaker, Ticket } from "./socket/matchmaker.ts";
 export type { SocketOptions, SocketParts } from "./socket/open.ts";
@@ -102,6 +135,7 @@ export type { Parties } from "./socket/parties.ts";
 export type { Party, PartyOptions } from "./socket/party.ts";
 export type { Socket } from "./socket/socket.ts";
 export type { Status } from "./socket/status.ts";
+export type { ValueWatch } from "./socket/value_watch.ts";
 export type { Presence } from "./socket/wire.ts";
 
 export {

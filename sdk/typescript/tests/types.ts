@@ -1,6 +1,6 @@
 // Type tests: this file is compiled, not run.
 
-import { Client, AetherError, type Party, type Presence, type RoomEvent, type Rules, type SocketEvent } from "../src/index.ts";
+import { Client, AetherError, type FriendState, type GroupRole, type Party, type Presence, type RoomEvent, type Rules, type SocketEvent } from "../src/index.ts";
 
 interface Save {
   readonly level: number;
@@ -71,6 +71,24 @@ export async function socket(client: Client, friendId: string): Promise<void> {
   socket.on("nothing", () => undefined);
   for await (const event of socket.events("party_left", "match_left")) event.reason.toUpperCase();
   for await (const event of socket) kindOf(event);
+}
+
+export async function social(client: Client): Promise<void> {
+  const { friends } = await client.friends.list({ state: "invite_received" });
+  const state: FriendState | undefined = friends[0]?.state;
+  // @ts-expect-error There is no such state.
+  await client.friends.list({ state: "enemy" });
+  const { members } = await client.groups.members("g", { role: "admin" });
+  const role: GroupRole | undefined = members[0]?.role;
+  // @ts-expect-error The number of members is fixed when a group is created.
+  await client.groups.update("g", { membersMax: 2 });
+  const record: bigint = (await client.tournaments.write("t", { score: 1n })).score;
+  const channel = await (await client.openSocket()).chat.joinRoom("lobby", { backlog: 10 });
+  const page = await channel.history<{ readonly text: string }>();
+  const text: string | undefined = page.messages[0]?.content.text;
+  // @ts-expect-error A content is an object.
+  await channel.send("hi");
+  console.log(state, role, record, text);
 }
 
 function kindOf(event: SocketEvent): string {

@@ -40,6 +40,10 @@ export interface Found {
 
 export interface LobbyEvents {
   changed(): void;
+  /** A socket is connected. Its later events follow on the socket. */
+  opened(socket: Socket): void;
+  /** The socket was closed, or another one follows. */
+  closed(): void;
   notice(text: string, tone: Tone): void;
   /** Leaves the page for the room of the match. */
   play(address: string): void;
@@ -88,6 +92,7 @@ export class Lobby {
       this.socket = socket;
       this.listen(socket);
       this.enter({ name: "playing" });
+      this.events.opened(socket);
     } catch (error) {
       return this.failed(error);
     }
@@ -163,6 +168,7 @@ export class Lobby {
     const { socket } = this;
     this.socket = undefined;
     socket?.close();
+    if (socket !== undefined) this.events.closed();
     [this.party, this.search, this.found] = [undefined, undefined, undefined];
   }
 

@@ -2,10 +2,11 @@
 
 import type { Party, Presence } from "@aether-game/client";
 import { button, element, write } from "../shared/elements.ts";
+import { Drawn, action, badge, text, userText } from "./drawing.ts";
 import { linkWithParty } from "./links.ts";
 import type { Lobby, Search } from "./lobby.ts";
 import type { OpenParty } from "./parties.ts";
-import { clockText, countText, hueOf } from "./texts.ts";
+import { clockText, countText } from "./texts.ts";
 
 const PILLS = { playing: "Connected", connecting: "Connecting", waiting: "Reconnecting", ended: "Disconnected" } as const;
 
@@ -30,8 +31,7 @@ export class View {
   private readonly cancel = button("cancel");
   private readonly leave = button("leave");
   private readonly sizes = [...document.querySelectorAll<HTMLInputElement>('input[name="size"]')];
-  /** Contents of lists as they were drawn, so that they keep the focus if nothing changed. */
-  private readonly drawn = new Map<HTMLElement, string>();
+  private readonly drawn = new Drawn();
   /** Takes the focus after a request, because the pressed button is gone then. */
   private focusedNext: HTMLButtonElement | undefined;
 
@@ -105,22 +105,18 @@ export class View {
       return { member, isLeader, isSelf, canRemove: canRemove && !isSelf };
     });
     const free = party === undefined ? 0 : Math.max(0, party.membersMax - people.length);
-    this.draw(this.members, [rows, free], () => [...rows.map((row) => this.person(row)), ...Array.from({ length: free }, freePlace)]);
+    this.drawn.draw(this.members, [rows, free], () => [...rows.map((row) => this.person(row)), ...Array.from({ length: free }, freePlace)]);
   }
 
   private person({ member, isLeader, isSelf, canRemove }: { member: Presence; isLeader: boolean; isSelf: boolean; canRemove: boolean }): HTMLElement {
     const row = document.createElement("li");
     row.className = "person";
     row.dataset["user"] = member.userId;
-    row.append(badge(member.username, member.userId), text("span", "name", member.username));
+    row.append(badge(member.username, member.userId), userText("span", "name", member.username));
     if (isLeader) row.append(text("span", "tag leads", "Leader"));
     if (isSelf) row.append(text("span", "tag", "You"));
     if (canRemove) {
-      const remove = text("button", "quiet small", "Remove") as HTMLButtonElement;
-      remove.type = "button";
-      remove.setAttribute("aria-label", `Remove ${member.username}`);
-      remove.addEventListener("click", () => this.events.remove(member));
-      row.append(remove);
+      row.append(action("Remove", `Remove ${member.username}`, "quiet small", () => this.events.remove(member)));
     }
     return row;
   }
@@ -162,7 +158,7 @@ export class View {
     const others = (parties ?? []).filter(({ id }) => id !== party?.id);
     const canJoin = phase.name === "playing" && !isBusy && search === undefined && found === undefined;
     const list = element("parties", HTMLElement);
-    this.draw(list, others, () => others.map((each) => this.openParty(each)));
+    this.drawn.draw(list, others, () => others.map((each) => this.openParty(each)));
     for (const join of list.querySelectorAll("button")) join.disabled = !canJoin;
     element("nobody", HTMLElement).hidden = others.length > 0;
     write(element("nobody-text", HTMLElement), nobodyText(parties !== undefined, party !== undefined));
@@ -174,21 +170,9 @@ export class View {
     row.className = "party";
     const name = leader === "" ? "Open party" : leader;
     const about = document.createElement("div");
-    about.append(text("span", "name", name), text("span", "chip", `${members} of ${membersMax} players`));
-    const join = text("button", "", "Join") as HTMLButtonElement;
-    join.type = "button";
-    join.setAttribute("aria-label", `Join the party of ${name}`);
-    join.addEventListener("click", () => this.events.join(id));
-    row.append(badge(name, id), about, join);
+    about.append(userText("span", "name", name), text("span", "chip", `${members} of ${membersMax} players`));
+    row.append(badge(name, id), about, action("Join", `Join the party of ${name}`, "", () => this.events.join(id)));
     return row;
-  }
-
-  /** Draws a list if its contents changed. */
-  private draw(list: HTMLElement, contents: unknown, rows: () => HTMLElement[]): void {
-    const key = JSON.stringify(contents);
-    if (this.drawn.get(list) === key) return;
-    this.drawn.set(list, key);
-    list.replaceChildren(...rows());
   }
 
   private async copyLink(): Promise<void> {
@@ -222,23 +206,9 @@ function nobodyText(isKnown: boolean, isInParty: boolean): string {
   return isInParty ? "There are no other open parties." : "There are no open parties. Create one, and others see it here.";
 }
 
-function badge(name: string, id: string): HTMLElement {
-  const made = text("span", "badge", [...name][0]?.toUpperCase() ?? "?");
-  made.setAttribute("aria-hidden", "true");
-  made.style.setProperty("--hue", String(hueOf(id)));
-  return made;
-}
-
 function freePlace(): HTMLElement {
   const row = document.createElement("li");
   row.className = "person free";
   row.append(text("span", "badge", ""), text("span", "name", "Free place"));
   return row;
-}
-
-function text(tag: string, className: string, contents: string): HTMLElement {
-  const made = document.createElement(tag);
-  made.className = className;
-  made.textContent = contents;
-  return made;
 }

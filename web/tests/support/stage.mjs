@@ -14,8 +14,11 @@ export const LIMIT = { timeout: 400_000 };
 export const WIDE = { viewport: { width: 1600, height: 1000 } };
 export const NARROW = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true };
 
-/** Prepares server and browser for all tests of a file; with `hasFreshRooms`, each test gets a server without rooms. */
-export function setStage(kind = Visitor, { hasFreshRooms = false } = {}) {
+/**
+ * Prepares server and browser for all tests of a file; with `hasFreshRooms`, each test gets a server without rooms.
+ * `settings` are those of the server.
+ */
+export function setStage(kind = Visitor, { hasFreshRooms = false, settings = [] } = {}) {
   const stage = { server: undefined, browser: undefined, open };
   let visitors = [];
 
@@ -27,7 +30,7 @@ export function setStage(kind = Visitor, { hasFreshRooms = false } = {}) {
 
   before(async () => {
     await mkdir(SCREENSHOTS, { recursive: true });
-    stage.server = await startServer();
+    stage.server = await startServer(settings);
     stage.browser = await launch();
   });
   after(async () => {

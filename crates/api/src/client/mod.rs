@@ -5,6 +5,7 @@
 
 mod access;
 mod account;
+mod bracket;
 mod chat;
 mod event;
 mod friend;
@@ -164,6 +165,7 @@ pub(crate) fn routes() -> Routes<ClientApi> {
     };
     Routes::default()
         .with(account::routes)
+        .with(bracket::routes)
         .with(chat::routes)
         .with(event::routes)
         .with(group::routes)

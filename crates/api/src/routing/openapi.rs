@@ -1,6 +1,7 @@
 //! OpenAPI 3.1 description of an interface, generated from its routes and the message definitions, so that it always
 //! matches what is served.
 
+mod bracket_messages;
 mod messages;
 mod schema;
 

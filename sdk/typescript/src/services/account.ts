@@ -127,7 +127,8 @@ export class Account {
   }
 }
 
-interface WireUser {
+/** A user on the wire. */
+export interface WireUser {
   readonly id: string;
   readonly username: string;
   readonly display_name?: string;
@@ -150,7 +151,8 @@ interface WireAccount {
   readonly devices?: readonly { readonly id: string }[];
 }
 
-function userOf<Metadata>(user: WireUser): User<Metadata> {
+/** Returns the public part of an account. */
+export function userOf<Metadata>(user: WireUser): User<Metadata> {
   return {
     id: user.id,
     username: user.username,

@@ -1,15 +1,10 @@
 // Label of a party: a JSON object in a string.
 
-import type { JsonObject } from "./values.ts";
+import { type JsonObject, toObject } from "./values.ts";
 
 /** Parses a label. One of another client may be no object. */
 export function labelOf(text = ""): JsonObject {
-  try {
-    const label: unknown = JSON.parse(text === "" ? "{}" : text);
-    return typeof label === "object" && label !== null ? (label as JsonObject) : {};
-  } catch {
-    return {};
-  }
+  return toObject(text);
 }
 
 /** Formats a label. */

@@ -3,7 +3,7 @@
 import { labelOf } from "./label.ts";
 import type { CallOptions } from "./requests.ts";
 import type { Session } from "./session.ts";
-import type { JsonObject } from "./values.ts";
+import { type JsonObject, cursorOf } from "./values.ts";
 
 export interface PartyEntry {
   readonly id: string;
@@ -39,7 +39,7 @@ export class PartyDirectory {
     const { query, isOpen: open, limit, cursor } = options;
     const call = { method: "GET", path: "/v2/party", query: { query, open, limit, cursor }, isIdempotent: true } as const;
     const found = await this.session.call<{ parties?: WireEntry[]; cursor?: string }>(call, options);
-    return { parties: (found.parties ?? []).map(entryOf), cursor: found.cursor === "" ? undefined : found.cursor };
+    return { parties: (found.parties ?? []).map(entryOf), cursor: cursorOf(found.cursor) };
   }
 }
 

@@ -41,6 +41,21 @@ export function toJson<Value>(text: Text): Value {
   return JSON.parse(text === undefined || text === "" ? "{}" : text) as Value;
 }
 
+/** Returns the cursor of another page; absent if there is none. */
+export function cursorOf(text: Text): Text {
+  return text === "" ? undefined : text;
+}
+
+/** Parses a JSON object inside a string that another client wrote. Anything else is an empty object. */
+export function toObject(text = ""): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text === "" ? "{}" : text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+  } catch {
+    return {};
+  }
+}
+
 /** Matches strings first, so that numbers inside them are left alone. */
 const TEXT_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+/g;
 

@@ -1,6 +1,11 @@
 // Events of a socket.
 
 import type { AetherError, ErrorCode } from "../error.ts";
+import type { ChatMessage } from "../services/chat.ts";
+import type { Notification } from "../services/notification.ts";
+import type { BracketUpdate } from "./bracket_update.ts";
+import type { ChatChannel } from "./chat_channel.ts";
+import type { Gap } from "./chat_log.ts";
 import type { Match, MatchChoice } from "./match.ts";
 import type { Connection } from "./connection.ts";
 import type { Party } from "./party.ts";
@@ -8,17 +13,17 @@ import type { Presence } from "./wire.ts";
 
 /** Something that could not be restored after a lost connection. */
 export interface NotRestored {
-  readonly what: "status" | "party" | "match";
-  /** Id of the party or match; empty for the status. */
+  readonly what: "status" | "party" | "match" | "chat" | "remote_values";
+  /** Id of the party, match or channel; empty otherwise. */
   readonly id: string;
   readonly error: AetherError;
 }
 
-/** Reason why the player is not in a party or match any more. */
+/** Reason why the player is not in a party, match or channel any more. */
 export type LeaveReason =
   /** The leader has closed the party, or removed the player from it: the server does not tell which. */
   | "closed"
-  /** The player is not a member any more: it was removed from the match, or the match has ended. */
+  /** The player is not a member any more: it was removed, or the match or group has ended. */
   | "removed"
   /** It could not be rejoined after a lost connection. */
   | "not_restored";
@@ -38,17 +43,6 @@ export interface StreamName {
   readonly subject: string;
   readonly subcontext: string;
   readonly label: string;
-}
-
-export interface Notification {
-  readonly id: string;
-  readonly subject: string;
-  /** JSON. */
-  readonly content: string;
-  readonly code: number;
-  readonly senderId: string;
-  readonly createdAt: Date | undefined;
-  readonly isPersistent: boolean;
 }
 
 /** Event of a socket. */
@@ -96,7 +90,20 @@ export type SocketEvent =
     }
   /** Tickets ended without a match: with a lost connection, or because the members of their party changed. */
   | { readonly kind: "tickets_lost"; readonly tickets: readonly string[]; readonly reason: "disconnected" | "party_changed" }
+  /** A member of a channel, or the player, has sent a message. Each message is reported once, in order. */
+  | { readonly kind: "chat_message"; readonly channel: ChatChannel; readonly message: ChatMessage }
+  /** The author has changed a message. */
+  | { readonly kind: "chat_edited"; readonly channel: ChatChannel; readonly message: ChatMessage }
+  | { readonly kind: "chat_removed"; readonly channel: ChatChannel; readonly message: ChatMessage }
+  | { readonly kind: "chat_members"; readonly channel: ChatChannel; readonly joins: readonly Presence[]; readonly leaves: readonly Presence[] }
+  /** Stored messages are missing: there are too many, or the history could not be read. Read them with `channel.history`. */
+  | ({ readonly kind: "chat_gap"; readonly channel: ChatChannel } & Gap)
+  | { readonly kind: "chat_left"; readonly channel: ChatChannel; readonly reason: LeaveReason; readonly text: string }
   | { readonly kind: "notifications"; readonly notifications: readonly Notification[] }
+  /** A remote value has changed, after `remoteValues.watch`. Without a version it was deleted. */
+  | { readonly kind: "remote_value"; readonly key: string; readonly version: number | undefined }
+  /** A bracket that the player has entered has changed. */
+  | ({ readonly kind: "bracket" } & BracketUpdate)
   /** Server code sent data to a stream. */
   | { readonly kind: "stream_data"; readonly stream: StreamName; readonly sender: Presence | undefined; readonly data: string }
   | { readonly kind: "stream_members"; readonly stream: StreamName; readonly joins: readonly Presence[]; readonly leaves: readonly Presence[] };

@@ -4,6 +4,7 @@ import { AetherError } from "../error.ts";
 import { type Attention, pageAttention } from "../realtime/attention.ts";
 import { TransportChooser } from "../realtime/transport/chooser.ts";
 import { type WebSocketClass, plainWebSocketAt } from "../realtime/transport/websocket.ts";
+import { ChatHistory, type SessionCall } from "../services/chat.ts";
 import type { CallOptions } from "../services/requests.ts";
 import type { Time } from "../time.ts";
 import type { ConnectionParts } from "./connection.ts";
@@ -27,6 +28,8 @@ export interface SocketParts {
   readonly time: Time;
   /** Returns an access token; one that the server has accepted, if the last attempt failed. */
   readonly token: (isChecked: boolean) => Promise<string>;
+  /** Reads the history of chat. */
+  readonly session: SessionCall;
 }
 
 export { Socket };
@@ -45,7 +48,7 @@ export async function openSocket(parts: SocketParts, options: SocketOptions = {}
     return new TransportChooser("websocket", openers, time).open("json", events, signal);
   };
   const { attention = pageAttention, messageBytesMax = MESSAGE_BYTES_MAX } = options;
-  const socket = new Socket({ open, token, time, attention, messageBytesMax }, options.status);
+  const socket = new Socket({ open, token, time, attention, messageBytesMax }, new ChatHistory(parts.session), options.status);
   await untilConnected(socket, options, time);
   return socket;
 }

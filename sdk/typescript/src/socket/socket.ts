@@ -1,9 +1,13 @@
-// The services socket: status, parties, matchmaking, matches and functions. It reconnects by itself.
+// The services socket: status, parties, matchmaking, matches, chat and functions. It reconnects by itself.
 
 import { socketErrorOf } from "../error.ts";
 import { Emitter, type OfKind, type Stream } from "../realtime/events.ts";
+import type { ChatHistory } from "../services/chat.ts";
+import { notificationOf } from "../services/notification.ts";
 import type { CallOptions } from "../services/requests.ts";
-import { defined, toDateIfAny } from "../services/values.ts";
+import { defined } from "../services/values.ts";
+import { bracketUpdateOf, isOfBracket } from "./bracket_update.ts";
+import { Chat } from "./chat.ts";
 import { Connection, type ConnectionParts, type SocketPhase } from "./connection.ts";
 import type { NotRestored, SocketContext, SocketEvent, StreamName } from "./events.ts";
 import { Matches } from "./match.ts";
@@ -12,6 +16,7 @@ import { changeOf } from "./members.ts";
 import { Parties } from "./parties.ts";
 import { restoreErrorOf } from "./restore.ts";
 import { Status } from "./status.ts";
+import { ValueWatch } from "./value_watch.ts";
 import { type ServerMessage, type WireStream, presenceOf } from "./wire.ts";
 
 export class Socket implements AsyncIterable<SocketEvent> {
@@ -19,6 +24,8 @@ export class Socket implements AsyncIterable<SocketEvent> {
   readonly parties: Parties;
   readonly matchmaker: Matchmaker;
   readonly matches: Matches;
+  readonly chat: Chat;
+  readonly remoteValues: ValueWatch;
   private readonly connection: Connection;
   private readonly emitter = new Emitter<SocketEvent>("The socket is closed.");
   private hasConnected = false;
@@ -26,7 +33,7 @@ export class Socket implements AsyncIterable<SocketEvent> {
   private lastError: Error | undefined;
 
   /** Use `client.openSocket`. */
-  constructor(parts: ConnectionParts, status: string | undefined) {
+  constructor(parts: ConnectionParts, history: ChatHistory, status: string | undefined) {
     this.connection = new Connection(parts, {
       restore: () => this.restore(),
       connected: () => this.handleConnected(),
@@ -40,6 +47,8 @@ export class Socket implements AsyncIterable<SocketEvent> {
     this.matchmaker = new Matchmaker(context);
     this.parties = new Parties(context, this.matchmaker, parts.time);
     this.matches = new Matches(context);
+    this.chat = new Chat(context, history, parts.time);
+    this.remoteValues = new ValueWatch(context);
     this.connection.start();
   }
 
@@ -87,19 +96,23 @@ export class Socket implements AsyncIterable<SocketEvent> {
     this.connection.reconnect();
   }
 
-  /** Closes the socket for good. The player leaves parties and matches. */
+  /** Closes the socket for good. The player leaves parties, matches and channels. */
   close(): void {
     this.connection.close("closed", "You closed the socket.");
   }
 
   private async restore(): Promise<void> {
     const failures: NotRestored[] = [];
-    try {
-      await this.status.restore();
-    } catch (thrown) {
-      failures.push({ what: "status", id: "", error: restoreErrorOf(thrown) });
-    }
-    failures.push(...(await this.parties.restore()), ...(await this.matches.restore()));
+    const restore = async (what: NotRestored["what"], restoring: Promise<void>): Promise<void> => {
+      try {
+        await restoring;
+      } catch (thrown) {
+        failures.push({ what, id: "", error: restoreErrorOf(thrown) });
+      }
+    };
+    await restore("status", this.status.restore());
+    failures.push(...(await this.parties.restore()), ...(await this.matches.restore()), ...(await this.chat.restore()));
+    await restore("remote_values", this.remoteValues.restore());
     this.notRestored = failures;
   }
 
@@ -133,6 +146,8 @@ export class Socket implements AsyncIterable<SocketEvent> {
     if (message.match_data !== undefined) return this.matches.handleData(message.match_data);
     if (message.match_presence_event !== undefined) return this.matches.handleMembers(message.match_presence_event);
     if (message.matchmaker_matched !== undefined) return this.matchmaker.handle(message.matchmaker_matched);
+    if (message.channel_message !== undefined) return this.chat.handleMessage(message.channel_message);
+    if (message.channel_presence_event !== undefined) return this.chat.handleMembers(message.channel_presence_event);
     if (message.notifications !== undefined) return this.handleNotifications(message.notifications);
     if (message.stream_data !== undefined || message.stream_presence_event !== undefined) return this.handleStream(message);
     if (message.error !== undefined) return this.emitter.emit({ kind: "error", error: socketErrorOf(message.error) });
@@ -140,16 +155,12 @@ export class Socket implements AsyncIterable<SocketEvent> {
   }
 
   private handleNotifications({ notifications = [] }: NonNullable<ServerMessage["notifications"]>): void {
-    const list = notifications.map((each) => ({
-      id: each.id ?? "",
-      subject: each.subject ?? "",
-      content: each.content ?? "",
-      code: each.code ?? 0,
-      senderId: each.sender_id ?? "",
-      createdAt: toDateIfAny(each.create_time),
-      isPersistent: each.persistent ?? false,
-    }));
-    this.emitter.emit({ kind: "notifications", notifications: list });
+    this.emitter.emit({ kind: "notifications", notifications: notifications.map(notificationOf) });
+  }
+
+  private handleBracket(data: string): void {
+    const update = bracketUpdateOf(data);
+    if (update !== undefined) this.emitter.emit({ kind: "bracket", ...update });
   }
 
   private handleStream({ stream_data, stream_presence_event }: ServerMessage): void {
@@ -157,8 +168,11 @@ export class Socket implements AsyncIterable<SocketEvent> {
       this.emitter.emit({ kind: "stream_members", stream: streamOf(stream_presence_event.stream), ...changeOf(stream_presence_event) });
     }
     if (stream_data !== undefined) {
+      const [stream, data] = [streamOf(stream_data.stream), stream_data.data ?? ""];
+      if (this.remoteValues.handle(stream, data)) return;
+      if (isOfBracket(stream)) return this.handleBracket(data);
       const sender = stream_data.sender && presenceOf(stream_data.sender);
-      this.emitter.emit({ kind: "stream_data", stream: streamOf(stream_data.stream), sender, data: stream_data.data ?? "" });
+      this.emitter.emit({ kind: "stream_data", stream, sender, data });
     }
   }
 }

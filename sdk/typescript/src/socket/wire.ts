@@ -2,6 +2,8 @@
 // base64.
 
 import { fromBase64 } from "../base64.ts";
+import type { WireMessage } from "../services/chat.ts";
+import type { WireNotification } from "../services/notification.ts";
 
 /** A message to the server: its name and its fields. */
 export type ClientMessage = Readonly<Record<string, object>>;
@@ -11,6 +13,10 @@ export interface ServerMessage {
   /** Copied from the request; absent in messages that the server sends unasked. */
   readonly cid?: string;
   readonly error?: { readonly code?: number; readonly message?: string };
+  readonly channel?: WireChannel;
+  readonly channel_message?: WireMessage;
+  readonly channel_message_ack?: WireMessage;
+  readonly channel_presence_event?: WireChange & { readonly channel_id?: string };
   readonly match?: WireMatch;
   readonly match_data?: WireMatchData;
   readonly match_presence_event?: WireChange & { readonly match_id?: string };
@@ -48,6 +54,12 @@ export interface WireData {
   readonly presence?: WirePresence;
   readonly op_code?: string;
   readonly data?: string;
+}
+
+export interface WireChannel {
+  readonly id?: string;
+  readonly presences?: readonly WirePresence[];
+  readonly self?: WirePresence;
 }
 
 export interface WireMatch {
@@ -94,16 +106,6 @@ export interface WireStream {
   readonly subject?: string;
   readonly subcontext?: string;
   readonly label?: string;
-}
-
-export interface WireNotification {
-  readonly id?: string;
-  readonly subject?: string;
-  readonly content?: string;
-  readonly code?: number;
-  readonly sender_id?: string;
-  readonly create_time?: string;
-  readonly persistent?: boolean;
 }
 
 /** A session of a user. A user with two devices has two. */

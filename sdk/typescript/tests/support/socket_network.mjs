@@ -1,4 +1,5 @@
 // In-memory connections of the services socket; the test is the server at the other end.
+import { ChatHistory } from "../../dist/index.js";
 import { Socket } from "../../dist/socket/open.js";
 import { VirtualTime, settled } from "./time.mjs";
 
@@ -71,6 +72,10 @@ export class SocketNetwork {
   /** Answers by the name of the request; others are left to the test. */
   answers = { status_update: () => ({}), ping: () => ({ pong: {} }) };
 
+  /** Requests for the history of chat, and the answer to them. */
+  asked = [];
+  history = () => ({});
+
   /** Creates a socket with everything in memory. */
   socket({ status, token = async () => "token-1" } = {}) {
     const socket = new Socket(
@@ -87,6 +92,7 @@ export class SocketNetwork {
         },
         messageBytesMax: 65_536,
       },
+      new ChatHistory({ call: (call) => this.#history(call) }),
       status,
     );
     void (async () => {
@@ -100,6 +106,11 @@ export class SocketNetwork {
     const socket = this.socket(options);
     await settled();
     return socket;
+  }
+
+  async #history(call) {
+    this.asked.push(call);
+    return this.history(call);
   }
 
   #open(access, events, signal) {

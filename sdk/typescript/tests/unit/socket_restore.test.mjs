@@ -382,3 +382,37 @@ test("a match is left, also without a connection", async () => {
   await other.network.time.pass(200);
   assert.deepEqual(other.network.peer.of("match_join"), []);
 });
+
+test("changes of remote values are told, also after a lost connection", async () => {
+  const network = new SocketNetwork();
+  network.answers.rpc = () => ({ rpc: { payload: "{}" } });
+  const socket = await network.connected();
+  await socket.remoteValues.watch();
+  const change = (data) => network.peer.say({ stream_data: { stream: { mode: 10 }, data } });
+  change('{"key":"speed","version":4}');
+  change('{"key":"speed"}');
+  change("not JSON");
+  network.peer.say({ stream_data: { stream: { mode: 100 }, data: "other" } });
+  await settled();
+  assert.deepEqual(network.of("remote_value").map(({ key, version }) => [key, version]), [["speed", 4], ["speed", undefined]]);
+  assert.deepEqual(network.of("stream_data").map(({ data }) => data), ["other"]);
+  network.peer.cut();
+  await network.time.pass(200);
+  assert.deepEqual(network.peer.of("rpc").map(({ fields }) => fields), [{ id: "remote_values_watch" }]);
+  await socket.remoteValues.unwatch();
+  assert.equal(network.peer.sent.at(-1).fields.id, "remote_values_unwatch");
+  network.peer.cut();
+  await network.time.pass(400);
+  assert.deepEqual([network.peer.of("rpc"), socket.remoteValues.isWatching], [[], false]);
+});
+
+test("changes of brackets are told", async () => {
+  const network = new SocketNetwork();
+  await network.connected();
+  const data = JSON.stringify({ bracket_id: "b1", version: 3, phase: "running", size: 4, matches: [0, 2] });
+  network.peer.say({ stream_data: { stream: { mode: 9, label: "b1" }, data } });
+  network.peer.say({ stream_data: { stream: { mode: 9, label: "b1" }, data: "{}" } });
+  await settled();
+  assert.deepEqual(network.of("bracket"), [{ kind: "bracket", bracketId: "b1", version: 3, phase: "running", entrants: 4, matches: [0, 2] }]);
+  assert.equal(network.of("stream_data").length, 0);
+});

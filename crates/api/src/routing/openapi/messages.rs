@@ -21,6 +21,7 @@ pub(super) fn extensions() -> (&'static str, Vec<DescriptorProto>) {
     messages.extend(remote_value::messages());
     messages.extend(rooms());
     messages.extend(recordings());
+    messages.extend(super::bracket_messages::brackets());
     (PACKAGE, messages)
 }
 
@@ -165,7 +166,7 @@ fn recordings() -> Vec<DescriptorProto> {
     ]
 }
 
-fn joined<const A: usize, const B: usize>(
+pub(super) fn joined<const A: usize, const B: usize>(
     name: &str,
     first: [FieldDescriptorProto; A],
     rest: [FieldDescriptorProto; B],
@@ -173,11 +174,11 @@ fn joined<const A: usize, const B: usize>(
     DescriptorProto { field: first.into_iter().chain(rest).collect(), ..message(name, []) }
 }
 
-fn message<const COUNT: usize>(name: &str, fields: [FieldDescriptorProto; COUNT]) -> DescriptorProto {
+pub(super) fn message<const COUNT: usize>(name: &str, fields: [FieldDescriptorProto; COUNT]) -> DescriptorProto {
     DescriptorProto { name: Some(name.to_owned()), field: fields.into(), ..DescriptorProto::default() }
 }
 
-fn text(name: &str) -> FieldDescriptorProto {
+pub(super) fn text(name: &str) -> FieldDescriptorProto {
     field(name, Type::String, "")
 }
 
@@ -185,7 +186,7 @@ fn time(name: &str) -> FieldDescriptorProto {
     field(name, Type::Message, ".google.protobuf.Timestamp")
 }
 
-fn json(name: &str) -> FieldDescriptorProto {
+pub(super) fn json(name: &str) -> FieldDescriptorProto {
     field(name, Type::Message, JSON_OBJECT)
 }
 
@@ -193,15 +194,15 @@ fn json_value(name: &str) -> FieldDescriptorProto {
     field(name, Type::Message, JSON_VALUE)
 }
 
-fn own_message(name: &str, message: &str) -> FieldDescriptorProto {
+pub(super) fn own_message(name: &str, message: &str) -> FieldDescriptorProto {
     field(name, Type::Message, &format!(".{PACKAGE}.{message}"))
 }
 
-fn repeated(field: FieldDescriptorProto) -> FieldDescriptorProto {
+pub(super) fn repeated(field: FieldDescriptorProto) -> FieldDescriptorProto {
     FieldDescriptorProto { label: Some(Label::Repeated.into()), ..field }
 }
 
-fn field(name: &str, simple: Type, message: &str) -> FieldDescriptorProto {
+pub(super) fn field(name: &str, simple: Type, message: &str) -> FieldDescriptorProto {
     FieldDescriptorProto {
         name: Some(name.to_owned()),
         r#type: Some(simple.into()),
@@ -211,7 +212,7 @@ fn field(name: &str, simple: Type, message: &str) -> FieldDescriptorProto {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::schema::Definitions;
     use aether_messages::prost::Name;
     use aether_services::account::operation::{
@@ -236,7 +237,7 @@ mod tests {
 
     /// Asserts that a message with all fields set has the fields of its descriptor.
     #[track_caller]
-    pub(super) fn assert_agrees<M: Name + Serialize>(message: &M) {
+    pub(in crate::routing::openapi) fn assert_agrees<M: Name + Serialize>(message: &M) {
         let json = serde_json::to_value(message).expect("messages serialize to JSON");
         let written: BTreeSet<&String> = json.as_object().expect("a message is an object").keys().collect();
         let fields = Definitions::read().fields(&M::full_name());
