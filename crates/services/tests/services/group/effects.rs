@@ -138,6 +138,25 @@ async fn added_users_and_admins_are_notified() {
 }
 
 #[tokio::test]
+async fn a_user_who_asks_again_and_again_notifies_an_admin_once() {
+    for fixture in Fixture::all().await {
+        let users = fixture.users(1, 3).await;
+        let group = fixture.create(users[0], closed("Owls")).await.expect("valid");
+        for _ in 0..3 {
+            for user in &users[1..] {
+                fixture.groups.join(group.id, *user).await.expect("a request");
+                fixture.groups.leave(group.id, *user).await.expect("taken back");
+            }
+        }
+        assert_eq!(fixture.notifications().await.len(), 2, "{}: one of each user", fixture.name);
+        let delete = fixture.store.write(|transaction| transaction.execute("DELETE FROM notifications", &[]));
+        delete.await.map_err(|error: StoreError| error).expect("rows can be deleted");
+        fixture.groups.join(group.id, users[1]).await.expect("a request");
+        assert_eq!(fixture.notifications().await.len(), 1, "{}: the admin had deleted it", fixture.name);
+    }
+}
+
+#[tokio::test]
 async fn presences_end_with_the_membership() {
     let fixture = Fixture::new().await;
     let users = fixture.users(1, 5).await;
