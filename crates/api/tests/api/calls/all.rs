@@ -153,5 +153,5 @@ async fn an_unknown_name_differs_from_an_unimplemented_operation() {
     for name in ["", "getaccount", "GetAccount ", "Nothing", &"x".repeat(100_000)] {
         assert_eq!(call(name).await.code, GrpcCode::NotFound);
     }
-    assert_eq!(call("CreateGroup").await.code, GrpcCode::Unimplemented);
+    assert_eq!(call("Healthcheck").await.code, GrpcCode::Unimplemented);
 }
