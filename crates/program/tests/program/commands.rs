@@ -167,7 +167,7 @@ async fn seed_adds_players_with_data_once() {
             .collect();
         assert!(codes.contains("-2") && codes.contains("1"), "{notifications}");
         assert_eq!(tournaments.as_array().map(Vec::len), Some(1), "{tournaments}");
-        assert_eq!(brackets[0]["phase"], json!("started"), "{brackets}");
+        assert_eq!(brackets[0]["phase"], json!("running"), "{brackets}");
         let shown =
             |one: &Value| (one["group"]["name"].clone(), one["state"].clone(), one["group"]["edge_count"].clone());
         let groups: Vec<_> = groups.as_array().expect("there are groups").iter().map(shown).collect();
