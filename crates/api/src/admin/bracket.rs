@@ -2,7 +2,7 @@
 
 use super::Admin;
 use crate::routing::Routes;
-use aether_services::bracket::operation::{CreateBracket, DeleteBracket, ResolveBracketMatch, StartBracket};
+use aether_services::bracket::operator::{CreateBracket, DeleteBracket, ResolveBracketMatch, StartBracket};
 use http::Method;
 
 pub(super) fn routes(routes: Routes<Admin>) -> Routes<Admin> {

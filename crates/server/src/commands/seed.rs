@@ -1,5 +1,6 @@
 //! `aether seed`: adds sample players and groups to try out. A second run adds nothing.
 
+mod competitions;
 mod groups;
 
 use crate::clock::unix_seconds;
@@ -80,7 +81,7 @@ async fn seed_configured(config: &Config) -> Result<Seeded, String> {
     seeded.map_err(|error| error.to_string())
 }
 
-/// Adds the sample players, their data and their groups. Calls `on_player` after each player.
+/// Adds the sample players, their data, their groups, a tournament and a bracket. Calls `on_player` after each player.
 pub async fn seed(services: &Services, on_player: &dyn Fn()) -> Result<Seeded, ServiceError> {
     for (leaderboard, schedule) in LEADERBOARDS {
         let definition = Definition { reset_schedule: schedule.to_owned(), ..Definition::new(leaderboard) };
@@ -91,6 +92,8 @@ pub async fn seed(services: &Services, on_player: &dyn Fn()) -> Result<Seeded, S
         players.push(add_player(services, index as i64, name).await?);
         on_player();
     }
+    competitions::add_tournament(services, &players).await?;
+    competitions::add_bracket(services, &players).await?;
     Ok(Seeded {
         players: players.iter().filter(|player| player.created).count(),
         leaderboards: LEADERBOARDS.len(),

@@ -24,6 +24,7 @@ mod list;
 mod machine;
 mod matching;
 pub mod operation;
+pub mod operator;
 mod rows;
 pub(crate) mod serve;
 mod service;

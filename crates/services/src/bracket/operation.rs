@@ -2,7 +2,6 @@
 //! fields of answers are always present.
 
 use crate::declare::{json_text, names, operations, optional_number};
-use aether_messages::Empty;
 use aether_messages::prost::{self, Message};
 use serde::{Deserialize, Serialize};
 
@@ -335,12 +334,4 @@ operations! {
     ReportBracketMatch: BracketMatchResultRequest => ShownMatch,
     /// Confirms the report of the opponent.
     ConfirmBracketMatch: BracketMatchRequest => ShownMatch,
-    /// Creates a bracket.
-    CreateBracket: CreateBracketRequest => ShownBracket,
-    /// Starts a bracket.
-    StartBracket: BracketRequest => BracketDetail,
-    /// Decides a match.
-    ResolveBracketMatch: BracketMatchResultRequest => ShownMatch,
-    /// Deletes a bracket.
-    DeleteBracket: BracketRequest => Empty,
 }

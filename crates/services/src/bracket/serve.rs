@@ -5,9 +5,10 @@ use super::limits::{
 };
 use super::operation::{
     BracketDetail, BracketMatchRequest, BracketMatchResultRequest, BracketPage, BracketRequest, ConfirmBracketMatch,
-    CreateBracket, CreateBracketRequest, DeleteBracket, GetBracket, JoinBracket, LeaveBracket, ListBrackets,
-    ListBracketsRequest, MatchResult, ReportBracketMatch, ResolveBracketMatch, ShownBracket, ShownMatch, StartBracket,
+    CreateBracketRequest, GetBracket, JoinBracket, LeaveBracket, ListBrackets, ListBracketsRequest, MatchResult,
+    ReportBracketMatch, ShownBracket, ShownMatch,
 };
+use super::operator::{CreateBracket, DeleteBracket, ResolveBracketMatch, StartBracket};
 use super::shown::{detail, shown, shown_match};
 use super::{Bracket, BracketQuery, Definition, Format, Phase, Rules, Seeding, Verdict};
 use crate::ServiceError;

@@ -2,6 +2,7 @@
 
 mod account;
 mod audit;
+mod competitions;
 mod fixture;
 mod friends;
 mod group;
