@@ -116,6 +116,8 @@ pub(crate) async fn open(
         reserved_collections: config.storage.reserved_collections.iter().cloned().collect(),
         matchmaker: config.matchmaker.settings(),
     };
+    let mut extensions = extensions;
+    extensions.storage_indexes.extend(config.storage_indexes());
     let parts = ServicesParts { store, clock: Arc::new(SystemClock), tokens: Arc::clone(tokens), registry };
     let services = Services::open(parts, settings, extensions).await;
     Ok(Arc::new(services.map_err(|error| match error.code {

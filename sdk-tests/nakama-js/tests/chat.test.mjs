@@ -8,7 +8,7 @@ import { FORMATS, leave, player, rejected, settled, users } from "./sockets.mjs"
 const server = serve();
 
 /** Types of channels. */
-const [ROOM, DIRECT] = [1, 2];
+const [ROOM, DIRECT, GROUP] = [1, 2, 3];
 
 /** Joins a new room with all players, and reads the events of their joins. */
 async function room(...players) {
@@ -83,6 +83,24 @@ for (const [format, adapter] of FORMATS) {
     await rejected(ann.socket.joinChat(ann.id, DIRECT, true, false), 3, /with self/);
     await settled(ann, bob);
     leave(ann, bob, eve);
+  });
+
+  test(`${format}: members of a group chat, and see who comes and goes`, async () => {
+    const [ann, bob] = [await player(server, adapter), await player(server, adapter)];
+    const group = await ann.client.createGroup(ann.session, { name: fresh("group"), open: true });
+    const channel = await ann.socket.joinChat(group.id, GROUP, true, false);
+    assert.deepEqual([channel.id, channel.group_id], [`3.${group.id}..`, group.id]);
+    await rejected(bob.socket.joinChat(group.id, GROUP, true, false), 3, /^Only members/);
+    await bob.client.joinGroup(bob.session, group.id);
+    const joined = await ann.channelMessages.next();
+    assert.deepEqual([joined.code, joined.sender_id, joined.group_id], [3, bob.id, group.id]);
+    await bob.socket.joinChat(group.id, GROUP, true, false);
+    await bob.socket.writeChatMessage(channel.id, { text: "hello" });
+    assert.deepEqual((await ann.channelMessages.next()).content, { text: "hello" });
+    await bob.client.leaveGroup(bob.session, group.id);
+    assert.equal((await ann.channelMessages.next()).code, 5);
+    await rejected(bob.socket.writeChatMessage(channel.id, {}), 3, /^Must join channel/);
+    leave(ann, bob);
   });
 
   test(`${format}: a hidden member and a message that is not stored`, async () => {

@@ -23,7 +23,6 @@ mod rpc;
 mod session;
 mod storage;
 mod tournament;
-mod unbuilt;
 
 pub use crate::routing::{RateSettings, RequestRates, default_rate};
 pub use access::ApiKeys;
@@ -127,7 +126,9 @@ impl Calls for ClientApi {
 
 /// Returns a router with all routes of the client API, to be merged into a router of any state.
 pub fn router<S: Clone + Send + Sync + 'static>(api: ClientApi) -> Router<S> {
-    unbuilt::with_unbuilt(routes().described(&description()).into_router(api))
+    routes()
+        .described(&description())
+        .into_router(api)
         .method_not_allowed_fallback(method_not_allowed)
         .route("/v2/{*anything}", any(unknown_call))
         .layer(axum::middleware::from_fn(layer::layer))
@@ -200,5 +201,35 @@ pub(crate) fn description() -> Description {
                 "message": { "type": "string", "description": "Error message for people." },
             },
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    const PAGE: &str = include_str!("../../../../docs/reference/compatibility.md");
+
+    /// Returns the rows of a table of the page, as method, path and operation.
+    fn listed(heading: &str) -> BTreeSet<(String, String, String)> {
+        let part = PAGE.split("\n## ").find(|part| part.starts_with(heading)).expect("the page has this heading");
+        let rows = part.lines().filter_map(|line| line.strip_prefix("| `"));
+        let cells = |row: &str| {
+            let (request, rest) = row.split_once("` | ")?;
+            let (method, path) = request.split_once(' ')?;
+            let operation = rest.split([' ', '|']).next()?;
+            Some((method.to_owned(), path.to_owned(), operation.to_owned()))
+        };
+        rows.map(|row| cells(row).unwrap_or_else(|| panic!("{row} is a row"))).collect()
+    }
+
+    #[test]
+    fn the_page_lists_every_call_and_no_others() {
+        let owned = |method: &Method, path: &str, id: &str| (method.to_string(), path.to_owned(), id.to_owned());
+        let routes = routes();
+        let built = routes.table.iter().map(|route| owned(&route.method, route.path, route.id));
+        let listed_built: BTreeSet<_> = listed("Calls").union(&listed("Additions")).cloned().collect();
+        assert_eq!(listed_built, built.collect());
     }
 }

@@ -7,6 +7,7 @@ mod common;
 mod group;
 mod leaderboard;
 mod listener;
+mod moderation;
 mod names;
 mod storage;
 mod world;

@@ -69,20 +69,41 @@ impl Program {
         Process::serve(program(), Path::new(&self.path("data")), &[&url, "log.filter=warn"]).await
     }
 
-    /// Everything that the sample player Amber sees: account, wallet, storage and leaderboard.
-    async fn amber(&self) -> [Value; 5] {
+    /// Everything that the sample player Amber sees: account, wallet, storage, leaderboard, groups, friends, notifications
+    /// and competitions.
+    async fn amber(&self) -> [Value; 9] {
         let server = self.serve().await;
         let mut amber = ApiClient::sign_in(server.http, "seed-device-amber").await.expect("the player signs in");
         let mut read = Vec::new();
         let own_groups = format!("/v2/user/{}/group", amber.user);
-        for path in ["/v2/account", "/v2/storage/saves", "/v2/leaderboard/weekly?limit=100", &own_groups] {
+        for path in [
+            "/v2/account",
+            "/v2/storage/saves",
+            "/v2/leaderboard/weekly?limit=100",
+            &own_groups,
+            "/v2/friend",
+            "/v2/notification?limit=100",
+            "/v2/tournament",
+            "/v2/bracket",
+        ] {
             read.push(amber.get(path).await.expect("the server answers").json());
         }
         server.kill().await;
-        let [account, saves, board, groups] = read.try_into().expect("there are four answers");
+        let [account, saves, board, groups, friends, notifications, tournaments, brackets] =
+            read.try_into().expect("there are eight answers");
         let user = account["user"].clone();
         let wallet = serde_json::from_str(account["wallet"].as_str().expect("there is a wallet")).expect("it is JSON");
-        [user, wallet, saves["objects"].clone(), board["records"].clone(), groups["user_groups"].clone()]
+        [
+            user,
+            wallet,
+            saves["objects"].clone(),
+            board["records"].clone(),
+            groups["user_groups"].clone(),
+            friends["friends"].clone(),
+            notifications["notifications"].clone(),
+            tournaments["tournaments"].clone(),
+            brackets["brackets"].clone(),
+        ]
     }
 }
 
@@ -121,10 +142,10 @@ async fn migrate_lists_pending_migrations_and_then_applies_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn seed_adds_players_with_data_once() {
     for program in Program::on_each() {
-        for (added, groups) in [(10, 3), (0, 0)] {
+        for (added, friends, groups) in [(10, 6, 3), (0, 0, 0)] {
             let expected = format!(
-                "{added} of 10 sample players added, 2 leaderboards, {groups} groups. \
-                 Sign in with a device id such as seed-device-amber.\n"
+                "{added} of 10 sample players added, {friends} friendships, {groups} groups, 2 leaderboards, a tournament \
+                 and a bracket. Sign in with a device id such as seed-device-amber.\n"
             );
             assert_eq!(program.succeed(&["seed"]).await, expected, "{}", program.database.name);
             if let Database::File(path) = &program.database.database {
@@ -132,7 +153,21 @@ async fn seed_adds_players_with_data_once() {
                 assert!(!journal.exists(), "the database is closed, so its journal is gone");
             }
         }
-        let [user, wallet, saves, records, groups] = program.amber().await;
+        let [user, wallet, saves, records, groups, friends, notifications, tournaments, brackets] =
+            program.amber().await;
+        let states: Vec<_> =
+            friends.as_array().expect("there are friends").iter().map(|one| one["state"].clone()).collect();
+        assert_eq!(states.iter().filter(|state| **state == json!(0)).count(), 3, "{friends}");
+        assert_eq!(states.iter().filter(|state| **state == json!(2)).count(), 2, "{friends}");
+        let codes: BTreeSet<_> = notifications
+            .as_array()
+            .expect("there are notifications")
+            .iter()
+            .map(|one| one["code"].to_string())
+            .collect();
+        assert!(codes.contains("-2") && codes.contains("1"), "{notifications}");
+        assert_eq!(tournaments.as_array().map(Vec::len), Some(1), "{tournaments}");
+        assert_eq!(brackets[0]["phase"], json!("running"), "{brackets}");
         let shown =
             |one: &Value| (one["group"]["name"].clone(), one["state"].clone(), one["group"]["edge_count"].clone());
         let groups: Vec<_> = groups.as_array().expect("there are groups").iter().map(shown).collect();

@@ -1,6 +1,7 @@
-//! `aether seed`: adds sample players and groups to try out. A second run adds nothing.
+//! `aether seed`: adds sample players, friends, groups, a tournament and a bracket to try out. A second run adds nothing.
 
 mod competitions;
+mod friends;
 mod groups;
 
 use crate::clock::unix_seconds;
@@ -46,6 +47,8 @@ pub struct Seeded {
     pub leaderboards: usize,
     /// Number of new groups.
     pub groups: usize,
+    /// Number of new friendships.
+    pub friends: usize,
 }
 
 impl SeedArguments {
@@ -54,11 +57,12 @@ impl SeedArguments {
         let config = self.config.load().map_err(|error| error.to_string())?;
         let seeded = seed_configured(&config).await?;
         Ok(format!(
-            "{} of {} sample players added, {} leaderboards, {} groups. Sign in with a device id such as seed-device-{}.\n",
+            "{} of {} sample players added, {} friendships, {} groups, {} leaderboards, a tournament and a bracket. Sign in with a device id such as seed-device-{}.\n",
             seeded.players,
             PLAYERS.len(),
-            seeded.leaderboards,
+            seeded.friends,
             seeded.groups,
+            seeded.leaderboards,
             PLAYERS[0]
         ))
     }
@@ -97,6 +101,7 @@ pub async fn seed(services: &Services, on_player: &dyn Fn()) -> Result<Seeded, S
     Ok(Seeded {
         players: players.iter().filter(|player| player.created).count(),
         leaderboards: LEADERBOARDS.len(),
+        friends: friends::add_friends(services, &players).await?,
         groups: groups::add_groups(services, &players).await?,
     })
 }

@@ -12,6 +12,7 @@ mod problem;
 mod rates;
 mod reference;
 mod rooms;
+mod storage_index;
 mod types;
 mod validate;
 mod value;
@@ -24,6 +25,7 @@ pub use problem::{ConfigError, ConfigProblem, SettingSource};
 pub use rates::{OperationRate, Storage};
 pub use reference::reference;
 pub use rooms::RoomOverrides;
+pub use storage_index::StorageIndex;
 pub use types::{IpNetwork, LogFormat, NodeName, Origin, Secret};
 
 use crate::tokens::Role;
@@ -89,6 +91,10 @@ configuration! {
             /// Overrides of the settings of one room type, such as `[room.sandbox]`. A setting that is not set here is as the
             /// game declares it. In environment variables, write the type in capitals, with `_` for `-`.
             room.<type>: RoomOverrides, each "the name of a room type", dashes true;
+            /// An index of the objects of a storage collection, such as `[storage_index.guilds]`, in addition to those of the
+            /// program. Server code and operators search it. In environment variables, write the name in capitals, with `_`
+            /// for `-`.
+            storage_index.<name>: StorageIndex, each "the name of a storage index", dashes true;
             /// An identity provider with OpenID Connect, such as `[provider.clerk]`. Clients sign in at
             /// `/v2/account/authenticate/external/clerk`. Accounts are stored with that name, so do not change it later.
             /// In environment variables, write the name in capitals.

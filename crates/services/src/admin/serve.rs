@@ -44,11 +44,7 @@ impl Serve for BanPlayer {
 
     async fn serve(call: &Call<'_>, request: PlayerRequest) -> Result<ShownPlayer, ServiceError> {
         let user = begin::<BanPlayer>(call, &request.player, "").await?;
-        if !call.services.accounts.ban(vec![user]).await?.is_empty() {
-            // Open sockets get it before they are closed.
-            let banned = NewNotification::persistent(user, code::BANNED, "You are banned.", "{}");
-            call.services.notifications.send_live(banned);
-        }
+        ban(call, user).await?;
         outcome(call, user).await
     }
 }
@@ -111,6 +107,16 @@ impl Serve for ListAuditEntries {
         let cursor = if is_full { skipped.saturating_add(limit).to_string() } else { String::new() };
         Ok(AuditEntryList { entries: entries.into_iter().map(shown_entry).collect(), cursor })
     }
+}
+
+/// Bans a player, who is told over open sockets.
+pub(super) async fn ban(call: &Call<'_>, user: Uuid) -> Result<(), ServiceError> {
+    if !call.services.accounts.ban(vec![user]).await?.is_empty() {
+        // Open sockets get it before they are closed.
+        let banned = NewNotification::persistent(user, code::BANNED, "You are banned.", "{}");
+        call.services.notifications.send_live(banned);
+    }
+    Ok(())
 }
 
 /// Finds the player, and stores what is about to be done.

@@ -6,7 +6,7 @@ use super::moderation::{
     ShownMute, ShownReport, ShownReportedMessage, ShownStatement, UnmutePlayer,
 };
 use super::operation::{BanPlayer, PlayerRequest};
-use super::serve::{find, limit, time};
+use super::serve::{ban, find, limit, time};
 use crate::calls::{Access, Call, Operations, RatePreset, Serve};
 use crate::error::{GrpcCode, ServiceError};
 use crate::moderation::{
@@ -99,7 +99,7 @@ impl Serve for ResolveReport {
         audit.write(call.caller(), target, ResolveReport::NAME, decision.name()).await?;
         if decision == Decision::Banned {
             audit.write(call.caller(), target, BanPlayer::NAME, "").await?;
-            call.services.accounts.ban(vec![target]).await?;
+            ban(call, target).await?;
         }
         let resolved = call.services.moderation.resolve(target, resolution).await?;
         if let Some(mute) = &resolved.mute {

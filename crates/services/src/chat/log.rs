@@ -50,6 +50,22 @@ pub fn store_group_message(
     Ok(message)
 }
 
+/// Deletes the oldest messages of a channel, if it has more than `count`. Returns false if it has no more than that.
+pub(crate) fn delete_oldest(
+    transaction: &mut Transaction<'_>,
+    channel: &Channel,
+    count: u32,
+) -> Result<bool, StoreError> {
+    let more = "SELECT 1 FROM chat_messages WHERE channel_id = ?1 LIMIT 1 OFFSET ?2";
+    if transaction.row(more, values![channel.id(), count], |_| Ok(()))?.is_none() {
+        return Ok(false);
+    }
+    let delete = "DELETE FROM chat_messages WHERE channel_id = ?1 AND sequence <
+        (SELECT min(sequence) FROM chat_messages WHERE channel_id = ?1) + ?2";
+    transaction.execute(delete, values![channel.id(), count])?;
+    Ok(true)
+}
+
 /// Deletes the messages of a channel.
 pub fn delete_channel(transaction: &mut Transaction<'_>, channel: &Channel) -> Result<(), StoreError> {
     transaction.execute("DELETE FROM chat_messages WHERE channel_id = ?1", values![channel.id()])?;

@@ -20,6 +20,7 @@ mod writer;
 
 pub use channel::Channel;
 pub use history::{HistoryPage, HistoryQuery};
+pub(crate) use log::delete_oldest;
 pub use log::{delete_channel, store_group_message};
 pub use message::{ChatMessage, NewMessage, code};
 pub(crate) use reported::find_reported;

@@ -155,7 +155,8 @@ impl Change {
         Ok(())
     }
 
-    /// Notifies admins of a join request: those of `locked` who are still admins.
+    /// Notifies admins of a join request: those of `locked` who are still admins and do not have the same notification of
+    /// an earlier request, so that a user who asks again and again does not displace other notifications.
     pub fn notify_admins(
         &mut self,
         transaction: &mut Transaction<'_>,
@@ -165,8 +166,11 @@ impl Change {
     ) -> Result<(), ServiceError> {
         let subject = format!("{username} wants to join your group {}", self.group.name);
         let content = json!({ "group_id": self.group.id, "name": self.group.name, "username": username }).to_string();
+        let told = "SELECT user_id FROM notifications WHERE sender_id = ?1 AND code = ?2 AND content = ?3";
+        let told =
+            transaction.rows(told, values![user, code::GROUP_JOIN_REQUEST, &content], |row| row.get::<Uuid>(0))?;
         let mut admins = admins_of(transaction, self.group.id)?;
-        admins.retain(|admin| locked.contains(admin));
+        admins.retain(|admin| locked.contains(admin) && !told.contains(admin));
         admins.sort_unstable();
         for admin in admins {
             let new = NewNotification::persistent(admin, code::GROUP_JOIN_REQUEST, subject.clone(), content.clone());

@@ -57,3 +57,9 @@ pub const MEMBERS_LISTED_DEFAULT: usize = 100;
 
 /// Most groups that one search examines. A page of a search with several filters may end here, with a cursor.
 pub const EXAMINED_MAX: usize = 1_000;
+
+/// Messages of the chat that one operation deletes with a group, so that others do not wait long.
+pub const MESSAGES_DELETED_MAX: u32 = 1_000;
+
+/// Most of these operations. Members who write meanwhile cannot prolong a deletion beyond them.
+pub const DELETIONS_MAX: u32 = 100_000;

@@ -51,10 +51,12 @@ struct Position {
     id: Uuid,
 }
 
+/// Keys of names, from the first to before the second.
+type NameRange = (Vec<u8>, Vec<u8>);
+
 /// A search after validation.
 struct Search {
-    /// Keys of names, from the first to before the second.
-    names: Option<(Vec<u8>, Vec<u8>)>,
+    names: Option<NameRange>,
     tags: Vec<String>,
     language: Option<String>,
     members: Option<i64>,
@@ -234,7 +236,7 @@ fn text(bytes: Vec<u8>) -> Result<String, StoreError> {
 }
 
 /// Returns the range of keys of a searched name; none for all names.
-fn name_range(name: &str) -> Result<Option<(Vec<u8>, Vec<u8>)>, ServiceError> {
+fn name_range(name: &str) -> Result<Option<NameRange>, ServiceError> {
     if name.len() > NAME_BYTES_MAX + 1 {
         return Err(ServiceError::invalid(format!("Group name must be at most {NAME_BYTES_MAX} bytes long.")));
     }

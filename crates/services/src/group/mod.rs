@@ -25,6 +25,7 @@ pub use list_members::{MemberPage, Membership, MembershipPage};
 pub use role::{Authority, GroupRole, RoleChange};
 pub use rows::{Group, member_role};
 
+use crate::chat::{self, Channel};
 use crate::clock::{WallClock, new_id};
 use crate::error::{GrpcCode, ServiceError};
 use crate::notification::Notifications;
@@ -141,9 +142,20 @@ impl Groups {
         self.store.write(operation).await.map_err(name_taken)
     }
 
-    /// Deletes a group with its members and its chat, on behalf of a superadmin, or of the server.
+    /// Deletes a group with its members and its chat, on behalf of a superadmin, or of the server. A long chat is deleted in
+    /// several operations: if one of them fails, the group is still there, without its oldest messages.
     pub async fn delete(&self, by: Option<Uuid>, group: Uuid) -> Result<(), ServiceError> {
         let now_ms = self.clock.now_ms();
+        for _ in 0..limits::DELETIONS_MAX {
+            let operation = move |transaction: &mut Transaction<'_>| {
+                Change::begin(transaction, group, by, now_ms)?.authority.check_superadmin()?;
+                let channel = Channel::group(group);
+                Ok::<_, ServiceError>(chat::delete_oldest(transaction, &channel, limits::MESSAGES_DELETED_MAX)?)
+            };
+            if !self.store.write(operation).await? {
+                break;
+            }
+        }
         let operation = move |transaction: &mut Transaction<'_>| {
             Change::begin(transaction, group, by, now_ms)?.authority.check_superadmin()?;
             rows::delete(transaction, group)?;

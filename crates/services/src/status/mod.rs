@@ -55,7 +55,14 @@ pub async fn follow(
     let mut users: Vec<Uuid> = users.iter().map(|user| user.id).collect();
     let blocked = services.friends.blocked_among(follower.user, users.clone()).await?;
     users.retain(|user| !blocked.contains(user));
-    services.router.follow(follower.session, &users)
+    let presences = services.router.follow(follower.session, &users)?;
+    // A block that came in between ended no follow yet.
+    let blocked = Vec::from_iter(services.friends.blocked_among(follower.user, users).await?);
+    if blocked.is_empty() {
+        return Ok(presences);
+    }
+    services.router.unfollow(follower.session, &blocked)?;
+    Ok(presences.into_iter().filter(|presence| !blocked.contains(&presence.socket.user)).collect())
 }
 
 fn parse_ids(ids: &[String]) -> Result<Vec<Uuid>, ServiceError> {

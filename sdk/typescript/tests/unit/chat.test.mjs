@@ -321,3 +321,60 @@ test("contents that are no objects, and unknown kinds, are read", async () => {
     [{ text: "text 4" }, "group_promoted"],
   ]);
 });
+
+/** Random numbers in [0, 1) from a seed. */
+function randomOf(seed) {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+for (let seed = 1; seed <= 50; seed += 1) {
+  test(`each message is reported once and in order, whatever is lost (seed ${seed})`, async () => {
+    const random = randomOf(seed);
+    const { network, stored, channel } = await inRoom();
+    let [last, isConnected] = [0, true];
+    const answers = [];
+    // The history is answered late, at a random step.
+    network.history = (call) => new Promise((resolve) => answers.push(() => resolve(stored.answer(call))));
+    const tell = (each) => isConnected && network.peer.say({ channel_message: each });
+    const any = () => stored.messages[Math.floor(random() * stored.messages.length)];
+    for (let step = 0; step < 90; step += 1) {
+      const chance = random();
+      if (chance < 0.5) {
+        last += 1;
+        stored.add(last);
+        if (random() < 0.85) tell(message(last));
+      } else if (chance < 0.6 && any() !== undefined) {
+        const target = any();
+        Object.assign(target, { content: JSON.stringify({ text: `edit ${step}` }), update_time: new Date(Date.UTC(2026, 0, 2) + step).toISOString() });
+        tell({ ...target, code: 1 });
+      } else if (chance < 0.66 && any() !== undefined) {
+        const [gone] = stored.messages.splice(Math.floor(random() * stored.messages.length), 1);
+        tell({ ...gone, code: 2, content: "{}" });
+      } else if (chance < 0.72) {
+        network.peer.cut();
+        isConnected = false;
+      } else if (chance < 0.8) {
+        await network.time.pass(6_000);
+        isConnected = true;
+      } else answers.shift()?.();
+      await settled();
+    }
+    await network.time.pass(10_000);
+    isConnected = true;
+    last += 1;
+    stored.add(last);
+    tell(message(last));
+    for (let round = 0; round < 20; round += 1) {
+      answers.shift()?.();
+      await settled();
+    }
+    const sequences = delivered(network);
+    assert.deepEqual(sequences, [...new Set(sequences)].sort((one, other) => one - other));
+    assert.deepEqual(texts(channel), stored.messages.map(({ content }) => JSON.parse(content).text));
+    assert.equal(network.of("chat_gap").length, 0);
+  });
+}

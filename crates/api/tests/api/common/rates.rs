@@ -137,6 +137,7 @@ fn presets_match_the_operations() {
             "Ping",
             "StatusFollow",
             "StatusUnfollow",
+            "ChannelLeave",
             "PartyJoinRequestList",
             "PartyDataSend",
             "MatchLeave",

@@ -3,14 +3,20 @@
 use super::{World, ids};
 use crate::account::fake_provider::{FakeProvider, ReceivedRequest, json as answer};
 use crate::account::fixture::http_client;
-use aether_services::GrpcCode;
+use crate::audit::services_with;
+use aether_messages::api::{AccountFacebook, AuthenticateFacebookRequest};
+use aether_messages::operation::AuthenticateFacebook;
+use aether_metrics::Registry;
 use aether_services::account::provider::{
     FACEBOOK, FacebookSettings, ProviderProof, ProviderSettings, STEAM, SteamSettings,
 };
-use aether_services::account::{Accounts, Settings};
+use aether_services::account::{Accounts, Settings, SignIn, SignInMethod};
+use aether_services::clock::ManualClock;
 use aether_services::friend::FriendState;
 use aether_services::session::Revocations;
+use aether_services::{CallContext, GrpcCode, Services};
 use aether_store::{StoreError, Transaction, values};
+use aether_testkit_store::databases;
 use serde_json::json;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -129,6 +135,54 @@ async fn a_provider_that_refuses_changes_nothing() {
     let outcome = world.friends.import(&accounts, ann, STEAM, &token("0a"), true).await;
     assert_eq!(outcome.expect_err("it is not configured").code, GrpcCode::FailedPrecondition);
     assert_eq!(world.state(ann, friend).await, Some(FriendState::Friend));
+}
+
+#[tokio::test]
+async fn sync_of_a_sign_in_or_link_imports_friends_and_never_fails_it() {
+    let fake = FakeProvider::start(facebook).await;
+    let url = format!("{}/v1", fake.url);
+    for database in databases() {
+        let (clock, registry) = (Arc::new(ManualClock::at(1_700_000_000_000)), Registry::new());
+        let services = services_with(database.open().await, &clock, &registry, |settings| {
+            let mut facebook = FacebookSettings::new("app".to_owned(), "secret".to_owned());
+            facebook.graph_url = url.clone();
+            settings.providers.facebook = Some(facebook);
+            settings.http_client.allowed = vec!["127.0.0.0/8".parse().expect("it is a network")];
+        });
+        let services = services.await;
+        let friend = device(&services, "device-of-the-friend").await;
+        let link = "INSERT INTO user_identities (provider, subject, user_id, created_at) VALUES (?1, ?2, ?3, 1)";
+        let linked = services.store.write::<_, StoreError>(move |transaction: &mut Transaction<'_>| {
+            transaction.execute(link, values![FACEBOOK, "1002", friend])
+        });
+        linked.await.expect("it is new");
+        let count = async || services.accounts.account(friend).await.expect("it exists").user.edge_count;
+        let sign_in = async |token: &str, sync: Option<bool>| {
+            let account = AccountFacebook { token: token.to_owned(), ..AccountFacebook::default() };
+            let request = AuthenticateFacebookRequest { account: Some(account), sync, ..Default::default() };
+            let context = Arc::new(CallContext::server());
+            services.call::<AuthenticateFacebook>(&context, request).await.expect("the token is right")
+        };
+        for (token, sync, expected) in [
+            ("right", None, 0),
+            ("right", Some(false), 0),
+            ("no friends", Some(true), 0),
+            ("broken", Some(true), 0),
+            ("right", Some(true), 1),
+        ] {
+            sign_in(token, sync).await;
+            assert_eq!(count().await, expected, "{}: {token} {sync:?}", database.name);
+        }
+        let page = services.notifications.list(friend, Some(10), "").await.expect("the query is valid");
+        assert_eq!(page.notifications.iter().map(|one| one.code).collect::<Vec<_>>(), [-6]);
+    }
+}
+
+/// Creates an account with a device.
+async fn device(services: &Services, id: &str) -> Uuid {
+    let method = SignInMethod::Device(id.to_owned());
+    let sign_in = SignIn { method, username: None, create: true, address: None };
+    services.accounts.authenticate(sign_in).await.expect("it is new").user
 }
 
 /// Answers like Steam for tickets and friends.

@@ -138,6 +138,49 @@ async fn added_users_and_admins_are_notified() {
 }
 
 #[tokio::test]
+async fn a_user_who_asks_again_and_again_notifies_an_admin_once() {
+    for fixture in Fixture::all().await {
+        let users = fixture.users(1, 3).await;
+        let group = fixture.create(users[0], closed("Owls")).await.expect("valid");
+        for _ in 0..3 {
+            for user in &users[1..] {
+                fixture.groups.join(group.id, *user).await.expect("a request");
+                fixture.groups.leave(group.id, *user).await.expect("taken back");
+            }
+        }
+        assert_eq!(fixture.notifications().await.len(), 2, "{}: one of each user", fixture.name);
+        let delete = fixture.store.write(|transaction| transaction.execute("DELETE FROM notifications", &[]));
+        delete.await.map_err(|error: StoreError| error).expect("rows can be deleted");
+        fixture.groups.join(group.id, users[1]).await.expect("a request");
+        assert_eq!(fixture.notifications().await.len(), 1, "{}: the admin had deleted it", fixture.name);
+    }
+}
+
+#[tokio::test]
+async fn a_long_chat_is_deleted_with_the_group_and_with_it_alone() {
+    for fixture in Fixture::all().await {
+        let users = fixture.users(1, 2).await;
+        let (group, other) = (fixture.group(users[0], "Owls").await, fixture.group(users[0], "Bats").await);
+        fixture.groups.join(other.id, users[1]).await.expect("it is open");
+        let (channel, sender) = (format!("3.{}..", group.id), users[0]);
+        let fill = fixture.store.write(move |transaction| {
+            let fill = "WITH RECURSIVE numbers (number) AS (
+                    SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 2500)
+                INSERT INTO chat_messages (channel_id, sequence, id, code, sender_id, username, content, created_at,
+                    updated_at) SELECT ?1, number, ?2, 0, ?2, 'someone', '{}', 1, 1 FROM numbers";
+            transaction.execute(fill, values![&channel, sender])
+        });
+        fill.await.map_err(|error: StoreError| error).expect("the rows fit");
+        let denied = fixture.groups.delete(Some(users[1]), group.id).await;
+        assert_rejected(denied, GrpcCode::PermissionDenied, "Only superadmins");
+        assert_eq!(fixture.messages(&group).await.len(), 2_500, "{}", fixture.name);
+        fixture.groups.delete(Some(users[0]), group.id).await.expect("it may");
+        assert_eq!(fixture.messages(&group).await, [], "{}", fixture.name);
+        assert_eq!(fixture.messages(&other).await.len(), 1, "{}", fixture.name);
+    }
+}
+
+#[tokio::test]
 async fn presences_end_with_the_membership() {
     let fixture = Fixture::new().await;
     let users = fixture.users(1, 5).await;
