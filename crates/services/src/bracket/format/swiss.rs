@@ -45,7 +45,7 @@ pub(in crate::bracket) fn rounds_max(count: usize) -> u32 {
 /// the others can be paired without rematches.
 pub(in crate::bracket) fn pair(mut candidates: Vec<Candidate>, met: &Met) -> Pairing {
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.points), candidate.seed));
-    if candidates.len() % 2 == 0 {
+    if candidates.len().is_multiple_of(2) {
         return Pairing { pairs: pairs(&candidates, met).0, bye: None };
     }
     let fewest = candidates.iter().map(|candidate| candidate.byes).min().unwrap_or(0);
