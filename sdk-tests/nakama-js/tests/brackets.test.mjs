@@ -12,6 +12,12 @@ async function call(player, method, path, body) {
   return { status: response.status, body: await response.json() };
 }
 
+/** Starts a bracket, by a function whose payload is its id. */
+async function start(player, id) {
+  const response = await send(server, "POST", "/v2/rpc/start_bracket", { token: player.session.token, body: JSON.stringify(id) });
+  assert.equal(response.status, 200);
+}
+
 for (const [name, adapter] of FORMATS) {
   test(`entrants are notified and follow a bracket (${name})`, async () => {
     const [ann, bob] = [await user(server), await user(server)];
@@ -27,7 +33,7 @@ for (const [name, adapter] of FORMATS) {
       const joined = await call(player, "POST", `/${id}/join`);
       assert.deepEqual([joined.status, joined.body.phase], [200, "registration"]);
     }
-    await ann.client.rpc(ann.session, "start_bracket", id);
+    await start(ann, id);
     for (const [player, opponent] of [[ann, bob], [bob, ann]]) {
       const ready = await sockets[player.id].notifications.next();
       assert.deepEqual([ready.code, ready.persistent], [9001, true]);
@@ -64,7 +70,7 @@ test("different reports are a dispute, and brackets are listed", async () => {
   const id = fresh("cup");
   await ann.client.rpc(ann.session, "create_bracket", { id, format: "swiss" });
   for (const player of [ann, bob]) await call(player, "POST", `/${id}/join`);
-  await ann.client.rpc(ann.session, "start_bracket", id);
+  await start(ann, id);
   await call(ann, "POST", `/${id}/match/0/report`, { winner_id: ann.id, scores: [2, 1] });
   const disputed = await call(bob, "POST", `/${id}/match/0/report`, { draw: true });
   assert.deepEqual([disputed.status, disputed.body.state], [200, "disputed"]);

@@ -1,5 +1,6 @@
-//! Brackets: listing, joining and playing them. The protocol has no brackets; these operations and their messages are extensions
-//! of Aether, in [`operation`](aether_services::bracket::operation). Operators create, start and resolve them by the admin API.
+//! Brackets: listing, joining and playing them. The protocol has no brackets; these operations and their messages are
+//! extensions of Aether, in [`operation`](aether_services::bracket::operation). Operators create, start and resolve
+//! them by the admin API.
 //!
 //! | route | body | answer |
 //! | --- | --- | --- |

@@ -6,6 +6,8 @@ pub const ENTRANTS_MIN: usize = 2;
 pub const ENTRANTS_MAX: usize = 256;
 /// Maximum entrants of a round robin, in which each pair plays: 2,016 matches.
 pub const ROUND_ROBIN_ENTRANTS_MAX: usize = 64;
+/// Maximum rounds of a Swiss bracket. With more, a pairing without rematches is hard to find.
+pub const SWISS_ROUNDS_MAX: u32 = 32;
 /// Maximum bytes of a bracket's id.
 pub const BRACKET_ID_BYTES_MAX: usize = 128;
 /// Maximum bytes of a title.

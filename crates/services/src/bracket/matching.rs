@@ -147,12 +147,9 @@ mod tests {
         #[test]
         fn a_matching_is_as_large_as_possible(count in 0_usize..10, bits in prop::collection::vec(any::<bool>(), 45)) {
             let mut edges = vec![vec![false; count]; count];
-            let mut bits = bits.into_iter();
-            for one in 0..count {
-                for other in 0..one {
-                    let is_edge = bits.next().unwrap_or(false);
-                    (edges[one][other], edges[other][one]) = (is_edge, is_edge);
-                }
+            let pairs = (0..count).flat_map(|one| (0..one).map(move |other| (one, other)));
+            for ((one, other), is_edge) in pairs.zip(bits) {
+                (edges[one][other], edges[other][one]) = (is_edge, is_edge);
             }
             let partners = maximum_matching(count, |one, other| edges[one][other]);
             for (one, partner) in partners.iter().enumerate() {

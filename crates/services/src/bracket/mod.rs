@@ -15,6 +15,7 @@
 //! server code resolves; until then either entrant can still change the report. After the deadline of the match, the report of
 //! one entrant decides it. Without any report, the better seed advances in an elimination, and both lose otherwise.
 
+mod cache;
 mod definition;
 mod events;
 mod format;

@@ -1,8 +1,9 @@
 //! The service: stores brackets and the actions on them.
 
+use super::cache::Cache;
 use super::definition::{Bracket, Definition, Entrant, Phase, Seeding};
 use super::game::{Claim, Outcome, Slot};
-use super::limits::{CACHED_BRACKETS_MAX, ENTRANTS_MAX, ENTRANTS_MIN, EXPIRED_PER_TICK_MAX};
+use super::limits::{ENTRANTS_MAX, ENTRANTS_MIN, EXPIRED_PER_TICK_MAX};
 use super::machine::{Action, Change, Machine};
 use super::rows::{self, NOT_FOUND};
 use super::{events, list};
@@ -54,13 +55,6 @@ pub(crate) struct Parts {
 pub struct Brackets {
     pub(super) parts: Parts,
     cache: Mutex<Cache>,
-}
-
-/// Replayed brackets. An entry is used only if its version is that of the database.
-#[derive(Default)]
-struct Cache {
-    brackets: HashMap<String, (u64, Arc<Bracket>)>,
-    uses: u64,
 }
 
 impl Brackets {
@@ -358,26 +352,6 @@ impl Brackets {
 }
 
 const NOT_FOUND_GAME: ServiceError = ServiceError::new(GrpcCode::NotFound, "The bracket has no match of this number.");
-
-impl Cache {
-    fn find(&mut self, id: &str, version: i64) -> Option<Arc<Bracket>> {
-        self.uses += 1;
-        let (last_use, bracket) = self.brackets.get_mut(id)?;
-        *last_use = self.uses;
-        (bracket.version == version).then(|| Arc::clone(bracket))
-    }
-
-    fn put(&mut self, bracket: &Arc<Bracket>) {
-        self.uses += 1;
-        self.brackets.insert(bracket.definition.id.clone(), (self.uses, Arc::clone(bracket)));
-        if self.brackets.len() > CACHED_BRACKETS_MAX {
-            let oldest = self.brackets.iter().min_by_key(|(_, (last_use, _))| *last_use);
-            if let Some(id) = oldest.map(|(id, _)| id.clone()) {
-                self.brackets.remove(&id);
-            }
-        }
-    }
-}
 
 fn running(bracket: &Bracket) -> Result<&Machine, ServiceError> {
     bracket.machine.as_ref().filter(|_| bracket.phase == Phase::Running).ok_or(NOT_RUNNING)

@@ -254,8 +254,9 @@ fn read_terms(row: &SqlRow<'_>) -> Result<Option<Terms>, StoreError> {
 }
 
 /// Columns that [`Board::read`] reads.
-pub(super) const COLUMNS: &str = "id, authoritative, sort_order, operator, reset_schedule, metadata, created_at, reset_told_until, end_reported_until, \
-     duration, title, description, category, start_time, end_time, max_size, max_num_score, join_required";
+pub(super) const COLUMNS: &str = "id, authoritative, sort_order, operator, reset_schedule, metadata, created_at, \
+     reset_told_until, end_reported_until, duration, title, description, category, start_time, end_time, max_size, \
+     max_num_score, join_required";
 
 impl Operator {
     /// Returns the number used in the database.

@@ -1,7 +1,7 @@
 //! Lists tournaments by category and time.
 
 use super::limits::{CATEGORY_MAX, TOURNAMENT_LIMIT_MAX};
-use super::{Terms, Tournament, Tournaments, terms};
+use super::{Terms, Tournament, Tournaments};
 use crate::cursor;
 use crate::error::ServiceError;
 use crate::leaderboard::Board;
@@ -50,7 +50,7 @@ impl Tournaments {
             .boards
             .tournaments()
             .into_iter()
-            .filter(|board| query.matches(&terms(board), board, now))
+            .filter(|board| board.definition.tournament.as_ref().is_some_and(|terms| query.matches(terms, board, now)))
             .map(|board| (position(&board), board))
             .filter(|(position, _)| after.as_ref().is_none_or(|after| position > after))
             .collect();
@@ -103,5 +103,6 @@ impl TournamentQuery {
 }
 
 fn position(board: &Board) -> Position {
-    Position { category: terms(board).category, id: board.definition.id.clone() }
+    let category = board.definition.tournament.as_ref().map_or(0, |terms| terms.category);
+    Position { category, id: board.definition.id.clone() }
 }

@@ -153,7 +153,7 @@ impl Tournaments {
             let why = format!("The number of attempts must be from 1 to {ATTEMPTS_ADDED_MAX}, or negative.");
             return Err(ServiceError::invalid(why));
         }
-        let attempts = terms(&board).max_num_score;
+        let attempts = board.definition.tournament.as_ref().map_or(0, |terms| terms.max_num_score);
         if attempts == 0 {
             return Err(NO_ATTEMPT_LIMIT);
         }
@@ -199,7 +199,7 @@ impl Tournaments {
         let now_ms = self.clock.now_ms();
         let now = now_ms.div_euclid(1_000);
         let deadlines = board.deadlines(now).filter(|deadlines| deadlines.is_active(now)).ok_or(not_active)?;
-        let terms = terms(board);
+        let terms = board.definition.tournament.as_ref().ok_or(NOT_FOUND)?;
         Ok(Entry {
             tournament: board.definition.id.clone(),
             expiry: deadlines.expiry,
@@ -220,7 +220,7 @@ impl Tournaments {
             let deadlines = board.deadlines(now)?;
             let size = sizes.get(&board.definition.id).filter(|(_, expiry)| *expiry == deadlines.expiry);
             let size = size.map_or(0, |(size, _)| *size);
-            let max_size = terms(&board).max_size;
+            let max_size = board.definition.tournament.as_ref()?.max_size;
             let can_enter = deadlines.is_active(now) && (max_size == 0 || size < max_size);
             Some(Tournament { board, deadlines, size, can_enter })
         });
@@ -231,11 +231,6 @@ impl Tournaments {
     fn explain(&self, id: &str, error: ServiceError) -> ServiceError {
         if self.board(id).is_err() { NOT_FOUND } else { error }
     }
-}
-
-/// Returns the terms of a tournament's board.
-fn terms(board: &Board) -> Terms {
-    board.definition.tournament.clone().unwrap_or_else(|| Terms::lasting(1))
 }
 
 const _: () = assert!(limits::TOURNAMENT_LIMIT_MAX <= 1_000, "a page is read with one statement");

@@ -1,6 +1,6 @@
 //! Handlers of the tournament operations.
 
-use super::{Tournament, TournamentQuery, terms};
+use super::{Tournament, TournamentQuery};
 use crate::ServiceError;
 use crate::calls::{Call, Operations, RatePreset, Serve, answer_blocks};
 use crate::leaderboard::serve::{operator, owner, record_message, signed, username};
@@ -48,7 +48,7 @@ impl Serve for ListTournaments {
             cursor: request.cursor,
         };
         let list = call.services.tournaments.list(&query).await?;
-        let tournaments = list.tournaments.iter().map(tournament_message).collect();
+        let tournaments = list.tournaments.iter().filter_map(tournament_message).collect();
         Ok(TournamentList { tournaments, cursor: list.cursor })
     }
 }
@@ -133,15 +133,16 @@ fn record_list_message(id: &str, list: RecordList) -> TournamentRecordList {
     }
 }
 
-fn tournament_message(tournament: &Tournament) -> TournamentMessage {
+fn tournament_message(tournament: &Tournament) -> Option<TournamentMessage> {
     let Tournament { board, deadlines, size, can_enter } = tournament;
-    let (definition, terms) = (&board.definition, terms(board));
+    let definition = &board.definition;
+    let terms = definition.tournament.as_ref()?;
     let created_at = board.created_at_ms.div_euclid(1_000);
     let start = if terms.start_time == 0 { created_at } else { terms.start_time };
-    TournamentMessage {
+    Some(TournamentMessage {
         id: definition.id.clone(),
-        title: terms.title,
-        description: terms.description,
+        title: terms.title.clone(),
+        description: terms.description.clone(),
         category: terms.category,
         sort_order: order_number(definition.order),
         size: unsigned(*size),
@@ -160,7 +161,7 @@ fn tournament_message(tournament: &Tournament) -> TournamentMessage {
         operator: definition.operator.number_on_wire(),
         authoritative: definition.authoritative,
         join_required: terms.join_required,
-    }
+    })
 }
 
 fn unsigned(number: i64) -> u32 {

@@ -4,6 +4,7 @@
 //! met are avoided: first by trying other opponents near by, and if that takes too long, by a maximum matching, which finds a
 //! pairing without rematches if there is one.
 
+use super::super::limits::SWISS_ROUNDS_MAX;
 use super::super::matching::maximum_matching;
 use std::collections::HashSet;
 
@@ -37,14 +38,14 @@ pub(in crate::bracket) fn rounds_default(count: usize) -> u32 {
 
 /// Returns the largest number of rounds in which everyone can have a new opponent, or one bye.
 pub(in crate::bracket) fn rounds_max(count: usize) -> u32 {
-    super::round_robin::rounds(count)
+    super::round_robin::rounds(count).min(SWISS_ROUNDS_MAX)
 }
 
 /// Pairs the entrants of a round. With an odd number, one of those with the fewest byes gets a bye: the lowest one with whom
 /// the others can be paired without rematches.
 pub(in crate::bracket) fn pair(mut candidates: Vec<Candidate>, met: &Met) -> Pairing {
     candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.points), candidate.seed));
-    if candidates.len() % 2 == 0 {
+    if candidates.len().is_multiple_of(2) {
         return Pairing { pairs: pairs(&candidates, met).0, bye: None };
     }
     let fewest = candidates.iter().map(|candidate| candidate.byes).min().unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use crate::bracket::limits::{
     BRACKET_ID_BYTES_MAX, BRACKET_LIMIT_MAX, ENTRANTS_MAX, MATCH_SECONDS_MAX, METADATA_BYTES_MAX,
-    ROUND_ROBIN_ENTRANTS_MAX, TITLE_BYTES_MAX,
+    ROUND_ROBIN_ENTRANTS_MAX, SWISS_ROUNDS_MAX, TITLE_BYTES_MAX,
 };
 use crate::bracket::{
     Bracket, BracketQuery, Brackets, Definition, Format, Outcome, Parts, Phase, Reason, Rules, Seeding, Slot, State,
@@ -357,6 +357,7 @@ async fn definitions_outside_the_limits_are_rejected() {
         Definition { rules: rules(0, -1), ..swiss.clone() },
         Definition { rules: rules(0, MATCH_SECONDS_MAX + 1), ..swiss.clone() },
         Definition { rules: rules(8, 0), max_size: 8, ..swiss.clone() },
+        Definition { rules: rules(SWISS_ROUNDS_MAX + 1, 0), ..swiss.clone() },
         Definition { rules: Rules { rounds: 1, ..cup(Format::Single).rules }, ..cup(Format::Single) },
         Definition { seeding: Seeding::Leaderboard(String::new()), ..swiss.clone() },
         Definition { metadata: "[]".to_owned(), ..swiss.clone() },

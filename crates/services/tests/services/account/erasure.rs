@@ -23,6 +23,9 @@ const ROWS: &[&str] = &[
     "INSERT INTO leaderboard_records
             (leaderboard_id, expiry, owner_id, username, score, subscore, num_score, created_at, updated_at)
         VALUES ('board', 0, ?1, 'someone', 10, 0, 1, ?2, ?2)",
+    "INSERT INTO tournament_entrants (tournament, expiry, owner_id, attempts, joined_at) VALUES ('board', 0, ?1, 1, ?2)",
+    "INSERT INTO bracket_entrants (bracket, user_id, username, rating, seed, joined_at)
+        VALUES ('bracket', ?1, 'someone', 0, 0, ?2)",
     "INSERT INTO purchases (store, transaction_id, user_id, product_id, environment, purchased_at, response,
             created_at, updated_at) VALUES (1, 'bought', ?1, 'sword', 1, ?2, '{\"secret\":1}', ?2, ?2)",
     "INSERT INTO subscriptions (store, original_transaction_id, user_id, product_id, environment, purchased_at,
@@ -63,6 +66,11 @@ impl Fixture {
             let board = "INSERT INTO leaderboards (id, authoritative, sort_order, operator, created_at)
                 VALUES ('board', FALSE, 0, 0, 0)";
             transaction.execute(board, &[])?;
+            let bracket =
+                "INSERT INTO brackets (id, title, format, seeding, leaderboard, rounds, match_seconds, max_size,
+                    phase, version, size, created_at)
+                VALUES ('bracket', '', 'swiss', 'order', '', 0, 0, 2, 'registration', 1, 1, 0)";
+            transaction.execute(bracket, &[])?;
             let room = "INSERT INTO rooms
                     (id, code, room_type, wanted_label, label, created_at, updated_at, node, epoch, lease_until)
                 VALUES ('room', 'CODE', 'outpost', '', '', 0, 0, 'node', 1, 0)";
@@ -239,7 +247,11 @@ async fn an_export_contains_all_user_data_and_no_secret() {
         for table in tables {
             let rows = if table == "users" { &export["account"] } else { &export[&table][0] };
             assert!(rows.is_object(), "{table} has a row of the user and is not in the export");
-            let owner = if table == "leaderboard_records" { "owner_id" } else { "user_id" };
+            let owner = match table.as_str() {
+                "leaderboard_records" | "tournament_entrants" => "owner_id",
+                "chat_messages" => "sender_id",
+                _ => "user_id",
+            };
             for column in fixture.columns(table.clone()).await {
                 let is_secret = match table.as_str() {
                     "users" => column == "password",
