@@ -1,4 +1,4 @@
-//! Who may join a channel and change its messages.
+//! Access to channels: rules for joining one, and for changing its messages.
 
 use super::channel::Channel;
 use super::log::Change;

@@ -82,7 +82,7 @@ pub struct JoinedChannel {
     pub is_new: bool,
 }
 
-/// Who changes a message.
+/// Author of a change of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Author {
     /// Server code, which may change all messages.
