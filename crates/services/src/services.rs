@@ -161,6 +161,81 @@ pub struct Services {
     is_online: OnceLock<IsOnline>,
 }
 
+/// Dependencies that most services share.
+struct Base {
+    store: Store,
+    clock: Arc<dyn WallClock>,
+    router: Arc<Router>,
+}
+
+/// Services between users.
+struct Social {
+    notifications: Arc<Notifications>,
+    friends: Arc<Friends>,
+    chat: Arc<Chat>,
+    groups: Arc<Groups>,
+}
+
+/// Services with ranks.
+struct Competitions {
+    leaderboards: Arc<Leaderboards>,
+    tournaments: Arc<Tournaments>,
+    brackets: Arc<Brackets>,
+}
+
+impl Base {
+    fn parts(&self) -> (Store, Arc<dyn WallClock>, Arc<Router>) {
+        (self.store.clone(), Arc::clone(&self.clock), Arc::clone(&self.router))
+    }
+
+    fn social(&self, moderation: &Arc<Moderation>, announce: bool) -> Social {
+        let (store, clock, router) = self.parts();
+        let notifications = Arc::new(Notifications::new(store, clock, router, announce));
+        let (store, clock, router) = self.parts();
+        let friends = Arc::new(Friends::new(store, clock, router, Arc::clone(&notifications)));
+        let (store, clock, router) = self.parts();
+        let groups = Arc::new(Groups::new(store, clock, router, Arc::clone(&notifications)));
+        let (store, clock, router) = self.parts();
+        let chat = Chat::start(ChatParts {
+            store,
+            clock,
+            router,
+            notifications: Arc::clone(&notifications),
+            friends: Arc::clone(&friends),
+            moderation: Arc::clone(moderation),
+        });
+        Social { notifications, friends, chat, groups }
+    }
+
+    async fn competitions(&self, notifications: &Arc<Notifications>) -> Result<Competitions, ServiceError> {
+        let (store, clock, router) = self.parts();
+        let leaderboards = Arc::new(Leaderboards::open(store.clone(), Arc::clone(&clock)).await?);
+        let tournaments = Tournaments::new(store.clone(), Arc::clone(&clock), Arc::clone(&leaderboards));
+        let (boards, notifications) = (Arc::clone(&leaderboards), Arc::clone(notifications));
+        let brackets = Brackets::new(bracket::Parts { store, clock, boards, notifications, router });
+        Ok(Competitions { leaderboards, tournaments: Arc::new(tournaments), brackets: Arc::new(brackets) })
+    }
+}
+
+/// Lets an erasure reach what services hold in memory.
+fn with_erasers(
+    accounts: Accounts,
+    Competitions { leaderboards, tournaments, brackets }: &Competitions,
+    (moderation, indexes): (&Arc<Moderation>, &Arc<StorageIndexes>),
+) -> Accounts {
+    let (boards, entrants, brackets) = (Arc::clone(leaderboards), Arc::clone(tournaments), Arc::clone(brackets));
+    let (mutes, indexes) = (Arc::clone(moderation), Arc::clone(indexes));
+    accounts
+        .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
+        .with_eraser(Box::new(move |transaction, user| entrants.forget_within(transaction, user)))
+        .with_eraser(Box::new(move |transaction, user| brackets.forget_within(transaction, user)))
+        .with_eraser(Box::new(move |transaction, user| {
+            mutes.forget_within(transaction, user);
+            indexes.forget_within(transaction, user);
+            Ok(())
+        }))
+}
+
 /// Returns true if the user is connected.
 type IsOnline = Box<dyn Fn(Uuid) -> bool + Send + Sync>;
 
@@ -173,75 +248,38 @@ impl Services {
         extensions: ServicesExtensions,
     ) -> Result<Services, ServiceError> {
         let ServicesParts { store, clock, tokens, registry } = parts;
+        let router = Arc::new(Router::new(registry));
+        let base = Base { store: store.clone(), clock: Arc::clone(&clock), router: Arc::clone(&router) };
         let match_tokens = MatchTokens::new(Arc::clone(&tokens));
         let sessions = Sessions::open(store.clone(), tokens, Arc::clone(&clock), settings.sessions).await?;
-        let leaderboards = Arc::new(Leaderboards::open(store.clone(), Arc::clone(&clock)).await?);
         let http_client = HttpClient::new(&settings.http_client);
         let announce = settings.webhook.is_some();
         let webhooks = settings
             .webhook
             .map(|settings| Webhooks::new(store.clone(), Arc::clone(&clock), http_client.clone(), settings, registry));
-        let accounts = account::Settings { announce, ..settings.accounts };
-        let revocations = Arc::clone(sessions.revocations());
-        let accounts = Accounts::new(store.clone(), Arc::clone(&clock), revocations, accounts);
-        let accounts =
-            accounts.with_roles(Arc::clone(sessions.roles())).with_providers(settings.providers, &http_client);
         let purchases = Purchases::open(store.clone(), Arc::clone(&clock), &http_client, settings.purchases)?;
-        let boards = Arc::clone(&leaderboards);
         let moderation = Arc::new(Moderation::open(store.clone(), Arc::clone(&clock), registry).await?);
-        let mutes = Arc::clone(&moderation);
-        let tournaments = Arc::new(Tournaments::new(store.clone(), Arc::clone(&clock), Arc::clone(&leaderboards)));
-        let entrants = Arc::clone(&tournaments);
+        let Social { notifications, friends, chat, groups } = base.social(&moderation, announce);
+        let competitions = base.competitions(&notifications).await?;
+        let indexes = Arc::new(StorageIndexes::open(extensions.storage_indexes, &store, registry).await?);
+        let accounts = account::Settings { announce, ..settings.accounts };
+        let accounts = Accounts::new(store.clone(), Arc::clone(&clock), Arc::clone(sessions.revocations()), accounts)
+            .with_roles(Arc::clone(sessions.roles()))
+            .with_providers(settings.providers, &http_client);
+        let accounts = with_erasers(accounts, &competitions, (&moderation, &indexes));
+        let Competitions { leaderboards, tournaments, brackets } = competitions;
         let wallets = Wallets::new(store.clone(), Arc::clone(&clock));
         let reserved = &settings.reserved_collections | &extensions.reserved_collections;
         let storage = Storage::new(store.clone(), Arc::clone(&clock)).with_quota(settings.storage);
-        let indexes = Arc::new(StorageIndexes::open(extensions.storage_indexes, &store, registry).await?);
-        let erased_indexes = Arc::clone(&indexes);
-        let router = Arc::new(Router::new(registry));
-        let matchmaker = ServiceParts {
-            router: Arc::clone(&router),
-            clock: Arc::clone(&clock),
-            tokens: match_tokens.clone(),
-            hook: extensions.matchmaker_matched,
-            registry,
-        };
+        let (tokens, hook) = (match_tokens.clone(), extensions.matchmaker_matched);
+        let matchmaker =
+            ServiceParts { router: Arc::clone(&router), clock: Arc::clone(&clock), tokens, hook, registry };
         let matchmaker = Arc::new(MatchmakerService::new(matchmaker, settings.matchmaker));
+        let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
         let remote_values =
             RemoteValues::open(store.clone(), Arc::clone(&clock), Arc::clone(&router), registry).await?;
-        let notifications = Notifications::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), announce);
-        let notifications = Arc::new(notifications);
-        let friends = Friends::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), Arc::clone(&notifications));
-        let parties = PartyService::start(Arc::clone(&router), Arc::clone(&matchmaker), Arc::clone(&clock), registry);
-        let friends = Arc::new(friends);
-        let chat = Chat::start(ChatParts {
-            store: store.clone(),
-            clock: Arc::clone(&clock),
-            router: Arc::clone(&router),
-            notifications: Arc::clone(&notifications),
-            friends: Arc::clone(&friends),
-            moderation: Arc::clone(&moderation),
-        });
-        let group_notifications = Arc::clone(&notifications);
-        let groups = Groups::new(store.clone(), Arc::clone(&clock), Arc::clone(&router), group_notifications);
-        let brackets = Arc::new(Brackets::new(bracket::Parts {
-            store: store.clone(),
-            clock: Arc::clone(&clock),
-            boards: Arc::clone(&leaderboards),
-            notifications: Arc::clone(&notifications),
-            router: Arc::clone(&router),
-        }));
-        let bracket_entrants = Arc::clone(&brackets);
         Ok(Services {
-            groups: Arc::new(groups),
-            accounts: accounts
-                .with_eraser(Box::new(move |transaction, user| boards.forget_within(transaction, user)))
-                .with_eraser(Box::new(move |transaction, user| entrants.forget_within(transaction, user)))
-                .with_eraser(Box::new(move |transaction, user| bracket_entrants.forget_within(transaction, user)))
-                .with_eraser(Box::new(move |transaction, user| {
-                    mutes.forget_within(transaction, user);
-                    erased_indexes.forget_within(transaction, user);
-                    Ok(())
-                })),
+            accounts,
             storage: storage.with_reserved(reserved).with_indexes(Arc::clone(&indexes)),
             multi_updates: MultiUpdates::new(store.clone(), Arc::clone(&clock), wallets.clone()).with_indexes(indexes),
             wallets,
@@ -252,6 +290,7 @@ impl Services {
             matchmaker,
             match_tokens,
             chat,
+            groups,
             notifications,
             friends,
             parties,

@@ -281,7 +281,7 @@ impl Chat {
                 Author::Server => Ok(true),
                 Author::User(user) => access::may_change(transaction, user, message, &change),
             };
-            Ok::<_, StoreError>(log::change(transaction, &target, id, &change, now, may_change)?)
+            log::change(transaction, &target, id, &change, now, may_change)
         };
         let message = self.store.write(operation).await?.ok_or(MESSAGE_NOT_FOUND)?;
         self.deliver(&message);
