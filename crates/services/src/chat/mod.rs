@@ -32,7 +32,7 @@ use crate::moderation::Moderation;
 use crate::notification::{self, NewNotification, Notifications};
 use crate::router::{Presence, PresenceMeta, Router, Shown};
 use aether_messages::realtime::envelope::Message;
-use aether_store::{Store, StoreError, Transaction};
+use aether_store::{Store, Transaction};
 use limits::CONTENT_BYTES_MAX;
 use log::Change;
 use message::UnstoredIds;

@@ -71,6 +71,31 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
         values![id],
     )?;
     add(
+        "INSERT INTO purchases (store, transaction_id, user_id, product_id, environment, purchased_at, response,
+         created_at, updated_at) VALUES (0, ?2, ?1, '', 0, 1, '', 1, 1)",
+        values![id, name],
+    )?;
+    add(
+        "INSERT INTO subscriptions (store, original_transaction_id, user_id, product_id, environment, purchased_at,
+         expires_at, response, created_at, updated_at) VALUES (0, ?2, ?1, '', 0, 1, 1, '', 1, 1)",
+        values![id, name],
+    )?;
+    add("INSERT INTO profiles (user_id, id, name, created_at, updated_at) VALUES (?1, 'p', '', 1, 1)", values![id])?;
+    add("INSERT INTO profile_selections (user_id, profile_id) VALUES (?1, 'p')", values![id])?;
+    add("INSERT INTO chat_channels (id, last_sequence, created_at) VALUES (?1, 1, 1)", values![name])?;
+    add(
+        "INSERT INTO chat_messages (channel_id, sequence, id, code, sender_id, username, content, created_at, updated_at)
+         VALUES (?2, 1, ?1, 0, ?1, ?2, '{}', 1, 1)",
+        values![id, name],
+    )?;
+    add_competitions(transaction, id)?;
+    add_room(transaction, id, name)
+}
+
+/// Writes records of this user on a leaderboard, in a tournament and in a bracket.
+fn add_competitions(transaction: &mut Transaction<'_>, id: Uuid) -> Result<(), StoreError> {
+    let mut add = |sql: &str, values: &[aether_store::SqlValue<'_>]| transaction.execute(sql, values).map(|_| ());
+    add(
         "INSERT INTO leaderboards (id, authoritative, sort_order, operator, created_at) VALUES ('b', TRUE, 0, 0, 1)
          ON CONFLICT DO NOTHING",
         &[],
@@ -97,26 +122,7 @@ fn add_user(transaction: &mut Transaction<'_>, number: u128) -> Result<(), Store
     add(
         "INSERT INTO bracket_actions (bracket, number, at, action) VALUES ('c', 0, 1, '{}') ON CONFLICT DO NOTHING",
         &[],
-    )?;
-    add(
-        "INSERT INTO purchases (store, transaction_id, user_id, product_id, environment, purchased_at, response,
-         created_at, updated_at) VALUES (0, ?2, ?1, '', 0, 1, '', 1, 1)",
-        values![id, name],
-    )?;
-    add(
-        "INSERT INTO subscriptions (store, original_transaction_id, user_id, product_id, environment, purchased_at,
-         expires_at, response, created_at, updated_at) VALUES (0, ?2, ?1, '', 0, 1, 1, '', 1, 1)",
-        values![id, name],
-    )?;
-    add("INSERT INTO profiles (user_id, id, name, created_at, updated_at) VALUES (?1, 'p', '', 1, 1)", values![id])?;
-    add("INSERT INTO profile_selections (user_id, profile_id) VALUES (?1, 'p')", values![id])?;
-    add("INSERT INTO chat_channels (id, last_sequence, created_at) VALUES (?1, 1, 1)", values![name])?;
-    add(
-        "INSERT INTO chat_messages (channel_id, sequence, id, code, sender_id, username, content, created_at, updated_at)
-         VALUES (?2, 1, ?1, 0, ?1, ?2, '{}', 1, 1)",
-        values![id, name],
-    )?;
-    add_room(transaction, id, name)
+    )
 }
 
 /// Writes a durable room with this user as a player.

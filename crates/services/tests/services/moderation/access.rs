@@ -20,7 +20,8 @@ fn resolve(report: Uuid, decision: &str) -> ResolveReportRequest {
 
 /// Names and details of the audit entries about a player, the newest first.
 async fn audited(services: &Services, user: Uuid) -> Vec<(String, String)> {
-    let entries = services.audit.list(0, 100).await.unwrap().into_iter().filter(|entry| entry.user == user);
+    let entries =
+        services.audit.list(0, 100).await.expect("the audit is read").into_iter().filter(|entry| entry.user == user);
     entries.map(|entry| (entry.action, entry.detail)).collect()
 }
 

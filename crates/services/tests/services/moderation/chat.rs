@@ -13,9 +13,9 @@ use uuid::Uuid;
 async fn join(services: &Services, user: Uuid, channel: &Channel) -> OpenSocket {
     let session =
         SocketSession { session: Uuid::new_v4(), user, username: Arc::from(user.to_string()), node: Arc::from("n1") };
-    let socket = services.router.open(session).unwrap();
+    let socket = services.router.open(session).expect("the session is new");
     let meta = PresenceMeta { persistence: true, ..PresenceMeta::default() };
-    services.chat.join(socket.socket.session, user, channel, meta).await.unwrap();
+    services.chat.join(socket.socket.session, user, channel, meta).await.expect("the room is open to all");
     socket
 }
 

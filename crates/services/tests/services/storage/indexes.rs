@@ -373,20 +373,24 @@ async fn check_steps(steps: Vec<Step>) {
                 let mut value = json!({ "other": 1 });
                 level.into_iter().for_each(|level| value["level"] = json!(level));
                 class.into_iter().for_each(|class| value["class"] = json!(format!("c{class}")));
-                storage.write(&Caller::Server, vec![write(owner, &key, value)]).await.unwrap();
+                storage.write(&Caller::Server, vec![write(owner, &key, value)]).await.expect("it is stored");
                 model.remove(&(owner, key.clone()));
                 if level.is_some() || class.is_some() {
                     model.insert((owner, key), (level, class, now));
                 }
                 while model.len() > ENTRIES_MAX {
-                    let oldest = model.iter().min_by_key(|(_, (_, _, at))| *at).map(|(key, _)| key.clone()).unwrap();
+                    let oldest = model
+                        .iter()
+                        .min_by_key(|(_, (_, _, at))| *at)
+                        .map(|(key, _)| key.clone())
+                        .expect("it is not empty");
                     model.remove(&oldest);
                 }
             }
             Step::Delete { owner, key } => {
                 let (owner, key) = (owners[owner], format!("k{key}"));
                 let delete = Delete::new(ObjectId::new(COLLECTION, key.clone(), owner));
-                storage.delete(&Caller::Server, vec![delete]).await.unwrap();
+                storage.delete(&Caller::Server, vec![delete]).await.expect("it is deleted");
                 model.remove(&(owner, key));
             }
             Step::Search { level_min, class, is_descending, limit } => {
@@ -405,7 +409,7 @@ async fn check_steps(steps: Vec<Step>) {
                 let mut found = Vec::new();
                 let mut next = IndexQuery { limit, ..query(&text, &[order]) };
                 loop {
-                    let page = storage.list_index(&Caller::Server, &next).await.unwrap();
+                    let page = storage.list_index(&Caller::Server, &next).await.expect("it is listed");
                     assert!(page.objects.len() <= limit as usize);
                     found.extend(page.objects.into_iter().map(|object| (object.id.owner, object.id.key)));
                     next.cursor = page.cursor;
