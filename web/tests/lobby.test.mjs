@@ -1,7 +1,6 @@
 // The lobby in headless Chromium against a real server: parties, matchmaking, and Arena.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { grazing } from "./support/arena_player.mjs";
 import { LobbyPlayer } from "./support/lobby_player.mjs";
 import { LIMIT, NARROW, SCREENSHOTS, WIDE, assertNoComplaints, setStage } from "./support/stage.mjs";
 import { OFFLINE, launch } from "./support/visitor.mjs";
@@ -35,8 +34,9 @@ test("two browsers form a party, find a match, and play Arena in the same room",
     const rooms = await (await fetch(`${stage.server.url}/api/rooms`)).json();
     assert.deepEqual(rooms.rooms.filter(({ code }) => code === one.room), [], "the room is private");
     await Promise.all([leader.play(), member.play()]);
-    const number = (await member.state()).player;
-    await leader.playUntil("the leader sees the member on the board", (state) => state.board.some(({ eater }) => eater === number) || state.others.some(({ eater }) => eater === number), grazing);
+    const [first, second] = await Promise.all([leader.state(), member.state()]);
+    assert.deepEqual([first.room, second.room], [one.room, one.room]);
+    assert.notEqual(first.player, second.player, "they are two players of the room");
     assertNoComplaints(leader, member);
   } finally {
     await elsewhere.close();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { answered, fresh, justNow, refused, send, serveFunctions, user } from "./server.mjs";
 
-const server = serveFunctions("api.open_tournaments=open");
+const server = serveFunctions("api.open_tournaments=open-cup");
 const DAY = 86_400;
 const seconds = () => Math.floor(Date.now() / 1000);
 
@@ -156,6 +156,6 @@ test("clients cannot write to an authoritative tournament, or use a tournament a
 
 test("the configuration opens tournaments to clients", async () => {
   const { client, session } = await user(server);
-  const record = await client.writeTournamentRecord(session, "open", { score: "3" });
+  const record = await client.writeTournamentRecord(session, "open-cup", { score: "3" });
   assert.equal(record.score, 3);
 });

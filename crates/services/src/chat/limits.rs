@@ -11,4 +11,4 @@ pub const PAGE_MAX: i64 = 100;
 /// Maximum messages that wait to be stored. Beyond it, senders are told to try again.
 pub const QUEUED_MAX: usize = 8_192;
 /// Maximum messages stored in one operation, so that the first does not wait long for the last.
-pub const BATCH_MAX: usize = 512;
+pub const BATCH_MAX: usize = 1_024;

@@ -133,24 +133,37 @@ impl Leaderboards {
     pub(crate) async fn create_board(&self, definition: Definition) -> Result<Arc<Board>, ServiceError> {
         definition.check()?;
         let _turn = self.board_changes.lock().await;
-        if let Some(board) = self.any_board(&definition.id) {
-            if is_same(&board.definition, &definition) {
-                return Ok(board);
-            }
-            let is_open = !board.definition.authoritative;
-            let closed = Definition { authoritative: true, ..board.definition.clone() };
-            return if is_open && is_same(&closed, &definition) {
-                self.close_to_clients(&board).await
-            } else {
-                Err(other_settings(&board))
-            };
+        let board = match self.any_board(&definition.id) {
+            Some(board) => board,
+            None => self.insert_board(definition.clone()).await?,
+        };
+        if is_same(&board.definition, &definition) {
+            return Ok(board);
         }
+        let is_open = !board.definition.authoritative;
+        let closed = Definition { authoritative: true, ..board.definition.clone() };
+        if is_open && is_same(&closed, &definition) {
+            self.close_to_clients(&board).await
+        } else {
+            Err(other_settings(&board))
+        }
+    }
+
+    /// Stores a board that this server does not know. Returns the stored one if another server on the same database has
+    /// created it meanwhile.
+    async fn insert_board(&self, definition: Definition) -> Result<Arc<Board>, ServiceError> {
         let now_ms = self.clock.now_ms();
-        let board = Board::new(definition, now_ms, [now_ms.div_euclid(1_000); 2])?;
-        let definition = board.definition.clone();
-        let insert = self.store.write(move |transaction| insert(transaction, &definition, now_ms));
-        insert.await.map_err(|error: StoreError| ServiceError::from(error))?;
-        let board = Arc::new(board);
+        let new = Board::new(definition, now_ms, [now_ms.div_euclid(1_000); 2])?;
+        let definition = new.definition.clone();
+        let select = format!("SELECT {COLUMNS} FROM leaderboards WHERE id = ?1");
+        let operation = move |transaction: &mut Transaction<'_>| {
+            if insert(transaction, &definition, now_ms)? {
+                return Ok(None);
+            }
+            transaction.row(&select, values![&definition.id], Board::read)
+        };
+        let stored = self.store.write(operation).await.map_err(|error: StoreError| ServiceError::from(error))?;
+        let board = Arc::new(stored.unwrap_or(new));
         self.boards_mut(|boards| boards.insert(board.definition.id.clone(), Arc::clone(&board)));
         Ok(board)
     }
@@ -254,17 +267,18 @@ impl Leaderboards {
     }
 }
 
-fn insert(transaction: &mut Transaction<'_>, definition: &Definition, now_ms: i64) -> Result<(), StoreError> {
+/// Inserts a board. Returns false if there is one with its id.
+fn insert(transaction: &mut Transaction<'_>, definition: &Definition, now_ms: i64) -> Result<bool, StoreError> {
     let Definition { id, authoritative, order, operator, reset_schedule, metadata, tournament } = definition;
     let now = now_ms.div_euclid(1_000);
     let mut parameters = values![id, *authoritative, order_number(*order), operator.number()].to_vec();
     parameters.extend_from_slice(values![reset_schedule, metadata, now_ms, now]);
-    transaction.execute(
+    let inserted = transaction.execute(
         "INSERT INTO leaderboards (id, authoritative, sort_order, operator, reset_schedule, metadata, created_at, \
-         reset_told_until, end_reported_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
+         reset_told_until, end_reported_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) ON CONFLICT (id) DO NOTHING",
         &parameters,
     )?;
-    let Some(terms) = tournament else { return Ok(()) };
+    let (Some(terms), 1) = (tournament, inserted) else { return Ok(inserted == 1) };
     let mut parameters = values![id, &terms.title, &terms.description, i64::from(terms.category)].to_vec();
     parameters.extend_from_slice(values![terms.start_time, terms.end_time, terms.duration]);
     parameters.extend_from_slice(values![terms.max_size, terms.max_num_score, terms.join_required]);
@@ -273,7 +287,7 @@ fn insert(transaction: &mut Transaction<'_>, definition: &Definition, now_ms: i6
          duration = ?7, max_size = ?8, max_num_score = ?9, join_required = ?10 WHERE id = ?1",
         &parameters,
     )?;
-    Ok(())
+    Ok(true)
 }
 
 /// Returns true if two definitions are equal, ignoring the formatting of metadata.

@@ -19,7 +19,7 @@ fn a_rate_of_an_unknown_operation_is_rejected() {
     assert_eq!(
         error("[rate.write_storage_object]\nper_second = 1\n"),
         "aether.toml, line 2: write_storage_object is neither an operation nor a preset; did you mean \
-         [rate.write_storage_objects]? The presets are read, write, login, expensive."
+         [rate.write_storage_objects]? The presets are read, write, message, login, expensive."
     );
     assert_eq!(
         error("[rate.everything]\nper_second = 1\n"),

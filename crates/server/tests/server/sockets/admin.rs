@@ -139,7 +139,7 @@ async fn the_admin_api_requires_the_key_or_an_account_with_a_permission() {
     assert_eq!(account.get(&read).await.unwrap().status, 401);
     let refused = |action| server.metric("aether_permission_refusals_total", &[("action", action)]);
     assert_eq!((refused("inspect"), refused("manage")), (2.0, 4.0));
-    assert_eq!(server.metric("aether_operation_duration_seconds_count", &[("operation", "SetPlayerRole")]), 5.0);
+    assert_eq!(server.metric("aether_operation_duration_seconds_count", &[("operation", "SetPlayerRole")]), 6.0);
     server.stop().await;
 }
 

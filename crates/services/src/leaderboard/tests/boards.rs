@@ -27,6 +27,23 @@ async fn creating_a_board_twice_needs_the_same_definition() {
 }
 
 #[tokio::test]
+async fn servers_on_one_database_create_the_same_board() {
+    for database in aether_testkit_store::databases() {
+        let fixture = Fixture::at(&database).await;
+        // Both were opened before the board existed.
+        let other = Leaderboards::open(fixture.store.clone(), fixture.clock.clone()).await.unwrap();
+        let definition = Definition::new("shared");
+        fixture.boards.create(definition.clone()).await.unwrap();
+        fixture.submit("shared", owner(1), 5).await;
+        assert_eq!(other.create(definition.clone()).await.unwrap().definition, definition, "{}", database.name);
+        let listed = other.records("shared", &[], &RecordQuery { limit: Some(10), ..RecordQuery::default() }).await;
+        assert_eq!(listed.unwrap().records.len(), 1, "{}: the ranks are loaded", database.name);
+        let different = Definition { operator: Operator::Set, ..definition };
+        assert_eq!(other.create(different).await.unwrap_err().code, GrpcCode::AlreadyExists);
+    }
+}
+
+#[tokio::test]
 async fn an_open_board_becomes_authoritative_and_keeps_its_records() {
     for database in aether_testkit_store::databases() {
         let fixture = Fixture::at(&database).await;

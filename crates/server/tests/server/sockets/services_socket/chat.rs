@@ -299,8 +299,8 @@ async fn a_direct_chat_is_of_two_users_and_invites_the_absent_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn numbers_have_no_gaps_and_members_see_them_in_order() {
-    const SENDERS: usize = 12;
-    const EACH: usize = 25;
+    const SENDERS: usize = 8;
+    const EACH: usize = 20;
     for (server, _database) in servers(|_| {}).await {
         let mut reader = Member::new(&server).await;
         let room = reader.join_room("crowd").await;
