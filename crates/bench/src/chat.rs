@@ -45,7 +45,7 @@ const CASES: [Case; 3] = [
         rates: &[5_000, 10_000, 15_000, 20_000, 25_000, 30_000, 40_000],
     },
     Case {
-        name: "chat-channels",
+        name: "chat",
         title: "1,000 channels of 10 members",
         channels: 1_000,
         members: 10,
