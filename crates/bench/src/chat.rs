@@ -56,7 +56,7 @@ const CASES: [Case; 3] = [
         title: "one channel of 1,000 members",
         channels: 1,
         members: 1_000,
-        rates: &[50, 100, 200, 300, 400, 500, 700, 1_000],
+        rates: &[100, 200, 400, 700, 1_000, 1_300, 1_600, 2_000],
     },
 ];
 

@@ -89,6 +89,10 @@ fn existing_senders(transaction: &mut Transaction<'_>, messages: &[NewMessage]) 
     Ok(existing)
 }
 
+/// Adds to the last number of a channel. `RETURNING` would need a temporary table in SQLite.
+const TAKE: &str = "INSERT INTO chat_channels (id, last_sequence, created_at) VALUES (?1, ?2, ?3)
+    ON CONFLICT (id) DO UPDATE SET last_sequence = chat_channels.last_sequence + ?2";
+
 /// Takes the next numbers of the channels of these messages. Returns the last number before them, by the channel's id.
 ///
 /// The channels are locked in the order of their ids, so that transactions cannot wait for each other.
@@ -101,12 +105,13 @@ fn take_numbers<'a>(
     for message in messages {
         *counts.entry(message.channel.id()).or_insert(0) += 1;
     }
-    let take = "INSERT INTO chat_channels (id, last_sequence, created_at) VALUES (?1, ?2, ?3)
-        ON CONFLICT (id) DO UPDATE SET last_sequence = chat_channels.last_sequence + ?2 RETURNING last_sequence";
-    let statements = counts.iter().map(|(id, count)| Statements::writing(take, values![*id, *count, now]));
+    let statements = counts.iter().map(|(id, count)| {
+        let taken = Statements::writing(TAKE, values![*id, *count, now]);
+        taken.and("SELECT last_sequence FROM chat_channels WHERE id = ?1", values![*id])
+    });
     let answers = transaction.answers(&Statements::all(statements))?;
     for (index, last) in counts.values_mut().enumerate() {
-        let taken = answers.row(index, |row| row.get::<i64>(0))?;
+        let taken = answers.row(2 * index + 1, |row| row.get::<i64>(0))?;
         *last = taken.ok_or_else(|| StoreError::Failed("a channel has no number".to_owned()))? - *last;
     }
     Ok(counts)

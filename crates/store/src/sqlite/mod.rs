@@ -26,9 +26,11 @@ const MAPPED_BYTES_MAX: i64 = 256 << 20;
 /// Time that a statement waits for another process that has locked the file, such as the `sqlite3` shell.
 const BUSY_MS_MAX: u32 = 5_000;
 
-/// Pages of the journal after which they are copied into the database file, 16 MiB. A page that many commits change is
+/// Pages of the journal after which they are copied into the database file, 32 MiB. A page that many commits change is
 /// copied once. The commit that copies takes longer, so there are not more.
-const JOURNAL_PAGES_MAX: u32 = 4_096;
+const JOURNAL_PAGES_MAX: u32 = 8_192;
+/// Memory for pages of the writing connection, in KiB. A commit that changes more pages writes some of them twice.
+const WRITER_CACHE_KIB: u32 = 16_384;
 
 /// A connection, with the time limit of its operations.
 pub(crate) struct SqliteConnection {
@@ -46,7 +48,8 @@ impl SqliteConnection {
         let connection = connection.map_err(|error| open_error(path, &error))?;
         let pragmas = format!(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-             PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = {JOURNAL_PAGES_MAX};"
+             PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = {JOURNAL_PAGES_MAX};
+             PRAGMA cache_size = -{WRITER_CACHE_KIB};"
         );
         SqliteConnection::new(connection, limit, &pragmas).map_err(|error| open_error(path, &error))
     }
