@@ -23,8 +23,8 @@ fn a_rate_of_an_unknown_operation_is_rejected() {
     );
     assert_eq!(
         error("[rate.everything]\nper_second = 1\n"),
-        "aether.toml, line 2: everything is neither an operation nor a preset. The presets are read, write, login, \
-         expensive."
+        "aether.toml, line 2: everything is neither an operation nor a preset. The presets are read, write, message, \
+         login, expensive."
     );
     assert!(error("[rate.WriteStorageObjects]\nper_second = 1\n").contains("lowercase letters"));
 }
