@@ -3,6 +3,7 @@
 use crate::ServiceError;
 use crate::calls::{Call, Operations, RatePreset, Serve, answer_blocks};
 use crate::leaderboard::{Operator, RECORD_METADATA_BYTES_MAX, Record, RecordList, RecordQuery, RecordWrite, Score};
+use aether_messages::api::write_leaderboard_record_request::LeaderboardRecordWrite;
 use aether_messages::api::{
     DeleteLeaderboardRecordRequest, LeaderboardRecord, LeaderboardRecordList, ListLeaderboardRecordsAroundOwnerRequest,
     ListLeaderboardRecordsRequest, Operator as Override, WriteLeaderboardRecordRequest,
@@ -23,16 +24,7 @@ pub(crate) fn operations(operations: Operations) -> Operations {
 
 impl Serve for WriteLeaderboardRecord {
     async fn serve(call: &Call<'_>, request: WriteLeaderboardRecordRequest) -> Result<LeaderboardRecord, ServiceError> {
-        let owner = call.owner()?;
-        let username = username(call, owner).await?;
-        let record = request.record.ok_or_else(|| ServiceError::invalid("A record with a score is required."))?;
-        let write = RecordWrite {
-            owner,
-            username,
-            score: Score { score: record.score, subscore: record.subscore },
-            operator: operator(record.operator)?,
-            metadata: Some(record.metadata).filter(|metadata| !metadata.is_empty()),
-        };
+        let write = record_write(call, request.record).await?;
         let record = call.services.leaderboards.write(call.caller(), &request.leaderboard_id, write).await?;
         Ok(record_message(&request.leaderboard_id, record))
     }
@@ -95,11 +87,28 @@ fn record_list_message(board_id: &str, list: RecordList) -> LeaderboardRecordLis
 }
 
 /// Returns the username of an owner, for the record.
-pub(crate) async fn username(call: &Call<'_>, owner: Uuid) -> Result<String, ServiceError> {
+async fn username(call: &Call<'_>, owner: Uuid) -> Result<String, ServiceError> {
     match call.caller().user() {
         Some(identity) => Ok(identity.username.clone()),
         None => Ok(call.services.accounts.account(owner).await?.user.username),
     }
+}
+
+/// Returns the write of a request, by the account that owns what the call writes.
+pub(crate) async fn record_write(
+    call: &Call<'_>,
+    record: Option<LeaderboardRecordWrite>,
+) -> Result<RecordWrite, ServiceError> {
+    let owner = call.owner()?;
+    let username = username(call, owner).await?;
+    let record = record.ok_or_else(|| ServiceError::invalid("A record with a score is required."))?;
+    Ok(RecordWrite {
+        owner,
+        username,
+        score: Score { score: record.score, subscore: record.subscore },
+        operator: operator(record.operator)?,
+        metadata: Some(record.metadata).filter(|metadata| !metadata.is_empty()),
+    })
 }
 
 /// Returns the message of a record.
@@ -121,7 +130,7 @@ pub(crate) fn record_message(board_id: &str, record: Record) -> LeaderboardRecor
 }
 
 /// Returns the operator of a write, if the request names one.
-pub(crate) fn operator(number: i32) -> Result<Option<Operator>, ServiceError> {
+fn operator(number: i32) -> Result<Option<Operator>, ServiceError> {
     match Override::try_from(number) {
         Ok(Override::NoOverride) => Ok(None),
         Ok(Override::Best) => Ok(Some(Operator::Best)),

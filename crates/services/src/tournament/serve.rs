@@ -3,11 +3,10 @@
 use super::{Tournament, TournamentQuery};
 use crate::ServiceError;
 use crate::calls::{Call, Operations, RatePreset, Serve, answer_blocks};
-use crate::leaderboard::serve::{operator, owner, record_message, signed, username};
-use crate::leaderboard::{
-    BOARD_METADATA_BYTES_MAX, RECORD_METADATA_BYTES_MAX, RecordList, RecordQuery, RecordWrite, Score, order_number,
-};
+use crate::leaderboard::serve::{owner, record_message, record_write, signed};
+use crate::leaderboard::{BOARD_METADATA_BYTES_MAX, RECORD_METADATA_BYTES_MAX, RecordList, RecordQuery, order_number};
 use crate::tournament::limits::{AROUND_LIMIT_MAX, RECORD_LIMIT_DEFAULT, TOURNAMENT_LIMIT_MAX};
+use aether_messages::api::write_leaderboard_record_request::LeaderboardRecordWrite;
 use aether_messages::api::{
     DeleteTournamentRecordRequest, JoinTournamentRequest, LeaderboardRecord, ListTournamentRecordsAroundOwnerRequest,
     ListTournamentRecordsRequest, ListTournamentsRequest, Tournament as TournamentMessage, TournamentList,
@@ -62,16 +61,13 @@ impl Serve for JoinTournament {
 
 impl Serve for WriteTournamentRecord {
     async fn serve(call: &Call<'_>, request: WriteTournamentRecordRequest) -> Result<LeaderboardRecord, ServiceError> {
-        let owner = call.owner()?;
-        let username = username(call, owner).await?;
-        let record = request.record.ok_or_else(|| ServiceError::invalid("A record with a score is required."))?;
-        let write = RecordWrite {
-            owner,
-            username,
-            score: Score { score: record.score, subscore: record.subscore },
-            operator: operator(record.operator)?,
-            metadata: Some(record.metadata).filter(|metadata| !metadata.is_empty()),
-        };
+        let record = request.record.map(|record| LeaderboardRecordWrite {
+            score: record.score,
+            subscore: record.subscore,
+            metadata: record.metadata,
+            operator: record.operator,
+        });
+        let write = record_write(call, record).await?;
         let record = call.services.tournaments.write(call.caller(), &request.tournament_id, write).await?;
         Ok(record_message(&request.tournament_id, record))
     }
