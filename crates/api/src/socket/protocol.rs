@@ -141,6 +141,11 @@ impl SocketProtocol {
         }
     }
 
+    /// Answers a message that no operation handles, after the requests before it.
+    fn refuse(&mut self, cid: String, error: SocketError) {
+        self.requests.push_ordered(Request { cid, answer: Box::pin(std::future::ready(Err(error))) });
+    }
+
     fn queue_error(&mut self, cid: String, error: SocketError) {
         let message = Outgoing::of(Envelope { cid, message: Some(error.into_message()) });
         self.answers.push_back(QueuedAnswer { message, share: None });
@@ -227,22 +232,20 @@ impl Protocol for SocketProtocol {
             return;
         }
         let Envelope { cid, message } = envelope;
-        let Some(message) = message else {
-            let error = SocketError::new(Code::MissingPayload, "Missing message.");
-            return self.answer_request(cid, Err(error), meter);
-        };
         if self.requests.is_full() {
             let text = "Too many requests at once. Wait for answers before you send more.";
             meter.strike(1);
             return self.queue_error(cid, SocketError::new(Code::RuntimeException, text));
         }
+        let Some(message) = message else {
+            return self.refuse(cid, SocketError::new(Code::MissingPayload, "Missing message."));
+        };
         match dispatch(&Origin { server: &self.server, context: &self.context }, message) {
             Dispatched::Ordered(answer) => self.requests.push_ordered(Request { cid, answer }),
             Dispatched::Function(answer) => self.requests.push_function(Request { cid, answer }),
             Dispatched::Ignored => {}
             Dispatched::Unrecognized => {
-                let error = SocketError::new(Code::UnrecognizedPayload, "Unrecognized message.");
-                self.answer_request(cid, Err(error), meter);
+                self.refuse(cid, SocketError::new(Code::UnrecognizedPayload, "Unrecognized message."));
             }
         }
     }
@@ -264,7 +267,9 @@ impl Protocol for SocketProtocol {
     }
 
     fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut RateMeter<'_>) {
-        while let Poll::Ready((cid, answer)) = self.requests.poll(cx) {
+        while !meter.has_end()
+            && let Poll::Ready((cid, answer)) = self.requests.poll(cx)
+        {
             self.answer_request(cid, answer, meter);
         }
         self.open.outbox.wake_by(cx.waker());
