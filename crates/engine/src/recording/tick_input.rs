@@ -158,6 +158,18 @@ impl TickInput {
                 writer.number(u64::from(seq.0));
                 write_command(command, writer);
             }
+            TickInput::Resume { .. }
+            | TickInput::Answer { .. }
+            | TickInput::Committed { .. }
+            | TickInput::Permissions { .. }
+            | TickInput::Signal { .. }
+            | TickInput::Reload { .. } => self.write_other(writer),
+        }
+    }
+
+    /// Writes a tick input whose tag is not followed by a player, or not at once.
+    fn write_other(&self, writer: &mut Writer) {
+        match self {
             TickInput::Resume { player, session } => {
                 writer.raw(&[9, u8::from(session.is_some())]);
                 writer.number(u64::from(player.0));
@@ -189,6 +201,14 @@ impl TickInput {
                 writer.raw(&[12]);
                 writer.bytes(code);
             }
+            // Written by the caller.
+            TickInput::Join { .. }
+            | TickInput::Leave { .. }
+            | TickInput::Input { .. }
+            | TickInput::Message { .. }
+            | TickInput::Movement { .. }
+            | TickInput::SpawnRequest { .. }
+            | TickInput::Playground { .. } => {}
         }
     }
 
