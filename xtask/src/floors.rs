@@ -34,6 +34,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-services", 5),
     ("aether-net", 5),
     ("aether-client-native", 5),
+    ("aether-luau-interrupt", 5),
     ("aether-rooms", 6),
     ("aether-script", 7),
     ("aether-api", 8),

@@ -21,6 +21,7 @@ mod node;
 mod old_metrics;
 mod platforms;
 mod running;
+mod scripting;
 mod server;
 
 pub use aether_api::{PageAsset, PageFile, Pages};

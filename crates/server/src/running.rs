@@ -8,6 +8,7 @@ use crate::data;
 use crate::keys::{KeyError, KeyRing};
 use crate::matchmaking;
 use crate::node;
+use crate::scripting;
 use crate::server::{Server, relayed_matches};
 use crate::tokens::Tokens;
 use aether_api::listener::{self, Http2Settings, ListenerSettings, TcpSettings};
@@ -23,6 +24,7 @@ use aether_rooms::{
     DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RecordingSettings, RoomHost, RoomHostSettings,
     RoomLobby, RoomRequests,
 };
+use aether_script::Scripts;
 use aether_services::Services;
 use aether_store::StoreError;
 use aether_wire::{CloseReason, Encodings, RoomSelector};
@@ -71,6 +73,8 @@ pub struct RunningServer {
     /// UDP address of WebTransport, if it is enabled.
     pub webtransport: Option<SocketAddr>,
     services: Arc<Services>,
+    /// Lua scripts, if there is a folder of modules.
+    scripts: Option<Arc<Scripts>>,
     sessions: Arc<LiveSessions>,
     origins: Arc<AllowedOrigins>,
     registry: Registry,
@@ -156,10 +160,12 @@ impl RunningServer {
         aether_rooms::register_functions(&mut server.extensions.functions);
         aether_services::remote_value::register_functions(&mut server.extensions.functions);
         server.register_room_types(&config, &registry)?;
+        let node = node::id(&config.data_dir).map_err(StartError::Config)?;
+        let scripts = scripting::open(&config, version, &node)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
+        scripting::load(scripts.as_ref(), &services).await?;
         matchmaking::check(&config, &services)?;
-        let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         data::recover_rooms(&services, &node).await;
         let requests = RoomRequests::new(Arc::clone(&services), &registry);
         let host = host_settings(&config, node, recordings, &registry)?;
@@ -191,6 +197,7 @@ impl RunningServer {
             admin,
             webtransport: transport.as_ref().map(|open| open.address),
             services,
+            scripts,
             sessions,
             origins: Arc::new(allowed_origins(&config, &registry)),
             registry,
@@ -437,6 +444,9 @@ impl RunningServer {
         }
         if let Err(error) = self.services.audit.flush().await {
             warn!(%error, "audit entries were not flushed");
+        }
+        if let Some(scripts) = &self.scripts {
+            scripts.stop(&self.services);
         }
         let (store, connections) = (self.services.store.clone(), self.connections());
         drop(self);

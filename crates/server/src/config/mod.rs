@@ -12,6 +12,7 @@ mod problem;
 mod rates;
 mod reference;
 mod rooms;
+mod script;
 mod storage_index;
 mod types;
 mod validate;
@@ -25,6 +26,7 @@ pub use problem::{ConfigError, ConfigProblem, SettingSource};
 pub use rates::{OperationRate, Storage};
 pub use reference::reference;
 pub use rooms::RoomOverrides;
+pub use script::Script;
 pub use storage_index::StorageIndex;
 pub use types::{IpNetwork, LogFormat, NodeName, Origin, Secret};
 
@@ -84,6 +86,8 @@ configuration! {
             guests: Guests,
             /// Graceful shutdown.
             shutdown: Shutdown,
+            /// Lua scripts: functions, hooks and matches that a folder of modules adds.
+            script: Script,
             /// Log output, on standard error.
             log: Log,
         }

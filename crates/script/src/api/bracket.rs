@@ -1,0 +1,8 @@
+//! Brackets: eliminations, round robins and Swiss brackets.
+
+use crate::function::Function;
+
+/// Luau types of this noun.
+pub(crate) const TYPES: &str = "";
+
+pub(crate) const FUNCTIONS: &[Function] = &[];

@@ -1,0 +1,8 @@
+//! Groups of users.
+
+use crate::function::Function;
+
+/// Luau types of this noun.
+pub(crate) const TYPES: &str = "";
+
+pub(crate) const FUNCTIONS: &[Function] = &[];

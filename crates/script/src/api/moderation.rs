@@ -1,0 +1,8 @@
+//! Reports of players, and mutes.
+
+use crate::function::Function;
+
+/// Luau types of this noun.
+pub(crate) const TYPES: &str = "";
+
+pub(crate) const FUNCTIONS: &[Function] = &[];

@@ -1,0 +1,8 @@
+//! Parties.
+
+use crate::function::Function;
+
+/// Luau types of this noun.
+pub(crate) const TYPES: &str = "";
+
+pub(crate) const FUNCTIONS: &[Function] = &[];

@@ -1,0 +1,8 @@
+//! Sessions and sockets of users.
+
+use crate::function::Function;
+
+/// Luau types of this noun.
+pub(crate) const TYPES: &str = "";
+
+pub(crate) const FUNCTIONS: &[Function] = &[];

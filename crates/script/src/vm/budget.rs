@@ -1,0 +1,79 @@
+//! [`Budget`]: processor time of a script.
+
+use crate::error::{ErrorKind, ScriptError};
+use aether_luau_interrupt::set_sparse_interrupt;
+use mlua::{Lua, VmState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Time that the current call of a VM may still run. Waiting for the services does not count.
+#[derive(Clone, Default)]
+pub(crate) struct Budget {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Limit of the call in nanoseconds, for the error.
+    limit: AtomicU64,
+    /// Nanoseconds that are left.
+    left: AtomicU64,
+    /// End of the time, in nanoseconds since [`base`]; 0 while no script runs.
+    deadline: AtomicU64,
+    is_exceeded: AtomicBool,
+}
+
+impl Budget {
+    /// Stops scripts of a VM that exceed their time.
+    pub fn install(&self, lua: &Lua) -> mlua::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        set_sparse_interrupt(lua, move |_| {
+            let deadline = shared.deadline.load(Ordering::Relaxed);
+            if deadline == 0 || now() < deadline {
+                return Ok(VmState::Continue);
+            }
+            shared.is_exceeded.store(true, Ordering::Relaxed);
+            Err(mlua::Error::external(exceeded(shared.limit.load(Ordering::Relaxed))))
+        })
+    }
+
+    /// Begins a call that may take `limit`.
+    pub fn start(&self, limit: Duration) {
+        let nanos = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX / 4);
+        self.shared.limit.store(nanos, Ordering::Relaxed);
+        self.shared.left.store(nanos, Ordering::Relaxed);
+        self.shared.is_exceeded.store(false, Ordering::Relaxed);
+        self.resume();
+    }
+
+    /// Continues a call with the time that is left.
+    pub fn resume(&self) {
+        let left = self.shared.left.load(Ordering::Relaxed);
+        self.shared.deadline.store(now().saturating_add(left), Ordering::Relaxed);
+    }
+
+    /// Interrupts the measurement, because the script has returned or waits.
+    pub fn pause(&self) {
+        let deadline = self.shared.deadline.swap(0, Ordering::Relaxed);
+        self.shared.left.store(deadline.saturating_sub(now()), Ordering::Relaxed);
+    }
+
+    /// Returns the kind of error if the last call exceeded its time.
+    pub fn violation(&self) -> Option<ErrorKind> {
+        self.shared.is_exceeded.load(Ordering::Relaxed).then_some(ErrorKind::Time)
+    }
+}
+
+fn exceeded(limit: u64) -> ScriptError {
+    let millis = Duration::from_nanos(limit).as_secs_f64() * 1_000.0;
+    let sentence = format!("the script exceeded its time of {millis:.1} ms and was stopped; do less work per call");
+    ScriptError::new(ErrorKind::Time, sentence)
+}
+
+/// Nanoseconds since the first use, at least 1.
+fn now() -> u64 {
+    static BASE: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let elapsed = BASE.get_or_init(Instant::now).elapsed();
+    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).saturating_add(1)
+}

@@ -1,0 +1,370 @@
+//! [`Vm`]: one Luau virtual machine in its sandbox.
+//!
+//! A VM runs scripts in coroutines that the server resumes. A function that needs the services yields a request; the
+//! driver of the VM (see [`Step`]) answers it, at once or in a later tick, and resumes the coroutine.
+
+mod budget;
+mod convert;
+mod sandbox;
+
+pub(crate) use budget::Budget;
+pub(crate) use convert::{from_lua, to_lua};
+
+use crate::api;
+use crate::arguments::Arguments;
+use crate::error::{ErrorKind, ScriptError};
+use crate::function::{Function, Run};
+use crate::registrations::Registrations;
+use crate::source::Sources;
+use crate::value::Value;
+use aether_bits::Random;
+use mlua::chunk::ChunkMode;
+use mlua::{Lua, LuaOptions, MultiValue, StdLib, Table, Thread};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Libraries of scripts. The sandbox removes parts of them.
+const LIBRARIES: [StdLib; 8] = [
+    StdLib::TABLE,
+    StdLib::STRING,
+    StdLib::MATH,
+    StdLib::UTF8,
+    StdLib::BIT,
+    StdLib::BUFFER,
+    StdLib::COROUTINE,
+    StdLib::OS,
+];
+
+/// Use of a VM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VmKind {
+    /// Calls of clients, hooks and scheduled functions.
+    Call,
+    /// One match.
+    Match,
+}
+
+/// Settings of a VM.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VmSettings {
+    pub kind: VmKind,
+    /// Maximum of its memory, in bytes.
+    pub memory_max: usize,
+    /// Seed of its random numbers.
+    pub seed: u64,
+}
+
+/// State of a VM that functions of the server use.
+pub(crate) struct VmState {
+    pub kind: VmKind,
+    pub sources: Arc<Sources>,
+    pub budget: Budget,
+    /// Functions that the modules registered.
+    pub registrations: Mutex<Registrations>,
+    /// Random numbers of the VM: those of the room in a match.
+    pub random: Mutex<Random>,
+    /// Time in milliseconds since 1970, set before each call.
+    now_ms: AtomicI64,
+}
+
+/// Luau virtual machine.
+pub(crate) struct Vm {
+    lua: Lua,
+    state: Arc<VmState>,
+    guard: mlua::Function,
+    require: mlua::Function,
+    /// Coroutines that have ended and can be used again.
+    idle: Mutex<Vec<Thread>>,
+}
+
+/// Coroutine that waits for the answer to a request.
+pub(crate) struct Suspended {
+    thread: Thread,
+    /// Function that the script calls.
+    pub function: &'static Function,
+    /// Its arguments.
+    pub arguments: Vec<Value>,
+}
+
+/// Outcome of running a script until it ends or suspends.
+pub(crate) enum Step {
+    /// The script has returned.
+    Done(MultiValue),
+    /// The script waits for the services.
+    Suspended(Suspended),
+}
+
+impl VmState {
+    /// Returns the time of the VM, in milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.now_ms.load(Ordering::Relaxed)
+    }
+
+    /// Sets the time of the VM.
+    pub fn set_now_ms(&self, now_ms: i64) {
+        self.now_ms.store(now_ms, Ordering::Relaxed);
+    }
+
+    /// Returns the functions that the modules registered.
+    pub fn registrations(&self) -> MutexGuard<'_, Registrations> {
+        self.registrations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the random numbers.
+    pub fn random(&self) -> MutexGuard<'_, Random> {
+        self.random.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Vm {
+    /// Creates a VM with the functions of the server and without any module.
+    pub fn new(sources: Arc<Sources>, settings: &VmSettings) -> Result<Vm, ScriptError> {
+        let state = Arc::new(VmState {
+            kind: settings.kind,
+            sources,
+            budget: Budget::default(),
+            registrations: Mutex::default(),
+            random: Mutex::new(Random::new(settings.seed)),
+            now_ms: AtomicI64::new(0),
+        });
+        Vm::build(&state, settings).map_err(|error| script_error(&state.budget, &error))
+    }
+
+    fn build(state: &Arc<VmState>, settings: &VmSettings) -> mlua::Result<Vm> {
+        let libraries = LIBRARIES.into_iter().fold(StdLib::NONE, |all, library| all | library);
+        let lua = Lua::new_with(libraries, LuaOptions::new())?;
+        lua.set_memory_limit(settings.memory_max)?;
+        sandbox::restrict(&lua, state)?;
+        let exports = run_prelude(&lua, state)?;
+        lua.sandbox(true)?;
+        state.budget.install(&lua)?;
+        let (guard, require) = (exports.get("guard")?, exports.get("require")?);
+        Ok(Vm { lua, state: Arc::clone(state), guard, require, idle: Mutex::default() })
+    }
+
+    /// Returns the VM of mlua.
+    pub fn lua(&self) -> &Lua {
+        &self.lua
+    }
+
+    /// Returns the state that functions of the server use.
+    pub fn state(&self) -> &Arc<VmState> {
+        &self.state
+    }
+
+    /// Starts to load a module. The result of the module is the result of the step.
+    pub fn require(&self, module: &str, limit: Duration) -> Result<Step, ScriptError> {
+        let name = self.lua.create_string(module).map_err(|error| self.error(&error))?;
+        self.start(&self.require, MultiValue::from_iter([mlua::Value::String(name)]), limit)
+    }
+
+    /// Starts a call of a function with values.
+    pub fn call(&self, function: &mlua::Function, arguments: &[Value], limit: Duration) -> Result<Step, ScriptError> {
+        let arguments: mlua::Result<MultiValue> = arguments.iter().map(|value| to_lua(&self.lua, value)).collect();
+        self.start(function, arguments.map_err(|error| self.error(&error))?, limit)
+    }
+
+    /// Starts a call of a function. The script may run for `limit` until it returns; time in which it waits for the services
+    /// does not count.
+    pub fn start(
+        &self,
+        function: &mlua::Function,
+        arguments: MultiValue,
+        limit: Duration,
+    ) -> Result<Step, ScriptError> {
+        let thread = self.thread().map_err(|error| self.error(&error))?;
+        let mut all = arguments;
+        all.push_front(mlua::Value::Function(function.clone()));
+        self.state.budget.start(limit);
+        self.resume_thread(thread, all)
+    }
+
+    /// Continues a script with the answer to its request.
+    pub fn resume(&self, suspended: Suspended, answer: Result<Vec<Value>, ScriptError>) -> Result<Step, ScriptError> {
+        self.state.budget.resume();
+        let input = self.answer(answer).map_err(|error| self.error(&error))?;
+        self.resume_thread(suspended.thread, input)
+    }
+
+    /// Converts the results of a script to values.
+    pub fn values(&self, results: &MultiValue) -> Result<Vec<Value>, ScriptError> {
+        results.iter().map(from_lua).collect()
+    }
+
+    fn answer(&self, answer: Result<Vec<Value>, ScriptError>) -> mlua::Result<MultiValue> {
+        let mut input = MultiValue::new();
+        match answer {
+            Ok(values) => {
+                input.push_back(mlua::Value::Boolean(true));
+                for value in &values {
+                    input.push_back(to_lua(&self.lua, value)?);
+                }
+            }
+            Err(error) => {
+                input.push_back(mlua::Value::Boolean(false));
+                input.push_back(mlua::Value::String(self.lua.create_string(&error.message)?));
+            }
+        }
+        Ok(input)
+    }
+
+    fn resume_thread(&self, thread: Thread, input: MultiValue) -> Result<Step, ScriptError> {
+        let resumed = thread.resume::<MultiValue>(input);
+        self.state.budget.pause();
+        let mut results = resumed.map_err(|error| self.error(&error))?;
+        if thread.is_resumable() {
+            return self.request(thread, &results).map(Step::Suspended);
+        }
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        match results.pop_front() {
+            Some(mlua::Value::Boolean(true)) => Ok(Step::Done(results)),
+            _ => Err(self.raised(results.pop_front().as_ref())),
+        }
+    }
+
+    /// Reads the request of a coroutine that yielded.
+    fn request(&self, thread: Thread, yielded: &MultiValue) -> Result<Suspended, ScriptError> {
+        let mut values = yielded.iter();
+        let index = match (values.next(), values.next()) {
+            (Some(mlua::Value::LightUserData(mark)), Some(index)) if *mark == MARK => index.as_usize(),
+            _ => None,
+        };
+        let Some(function) = index.and_then(api::function_at) else {
+            let sentence = "coroutine.yield was called outside a coroutine of the script; \
+                            call it only in functions that coroutine.resume or coroutine.wrap runs";
+            return Err(ScriptError::invalid(sentence));
+        };
+        let arguments = values.map(from_lua).collect::<Result<_, _>>()?;
+        Ok(Suspended { thread, function, arguments })
+    }
+
+    /// Returns a coroutine that runs the guard.
+    fn thread(&self) -> mlua::Result<Thread> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match idle {
+            Some(thread) => thread.reset(self.guard.clone()).map(|()| thread),
+            None => self.lua.create_thread(self.guard.clone()),
+        }
+    }
+
+    /// Returns the error that a script raised: a text, or a table with message and code.
+    fn raised(&self, raised: Option<&mlua::Value>) -> ScriptError {
+        let Some(mlua::Value::Table(raised)) = raised else {
+            return ScriptError::new(ErrorKind::Runtime, "the script failed without an error");
+        };
+        let problem: mlua::Value = raised.get(1).unwrap_or(mlua::Value::Nil);
+        let trace: String = raised.get(2).unwrap_or_default();
+        let mut error = match &problem {
+            mlua::Value::Error(error) => script_error(&self.state.budget, error),
+            mlua::Value::Table(table) => table_error(table),
+            mlua::Value::String(text) => ScriptError::of_text(ErrorKind::Runtime, &text.to_string_lossy()),
+            other => ScriptError::new(ErrorKind::Runtime, format!("the script raised a {}", other.type_name())),
+        };
+        if let Some(kind) = self.state.budget.violation() {
+            error.kind = kind;
+        }
+        let located = ScriptError::of_text(error.kind, &format!("\nstack traceback:{trace}"));
+        error.stack = located.stack;
+        error.module = error.module.or(located.module);
+        error.line = error.line.or(located.line);
+        error
+    }
+
+    fn error(&self, error: &mlua::Error) -> ScriptError {
+        script_error(&self.state.budget, error)
+    }
+}
+
+/// Marks a yield as a request. Its address is no valid one, so no script can make it.
+const MARK: mlua::LightUserData = mlua::LightUserData(std::ptr::without_provenance_mut(1));
+
+/// Returns the error of a table `{message, code}`, which scripts raise to choose the code.
+fn table_error(table: &Table) -> ScriptError {
+    let field = |index: i64, name: &str| -> mlua::Value {
+        let by_index = table.get(index).unwrap_or(mlua::Value::Nil);
+        if by_index.is_nil() { table.get(name).unwrap_or(mlua::Value::Nil) } else { by_index }
+    };
+    let message = field(1, "message");
+    let message = message.as_string().map_or_else(|| "the script raised a table".to_owned(), |it| it.to_string_lossy());
+    let error = ScriptError::new(ErrorKind::Runtime, message);
+    let code = field(2, "code").as_i64().and_then(crate::codes::code_of);
+    code.map_or(error.clone(), |code| error.with_code(code))
+}
+
+/// Converts an error of mlua.
+fn script_error(budget: &Budget, error: &mlua::Error) -> ScriptError {
+    let kind = match error {
+        mlua::Error::SyntaxError { .. } => ErrorKind::Syntax,
+        mlua::Error::MemoryError(_) => ErrorKind::Memory,
+        _ => budget.violation().unwrap_or(ErrorKind::Runtime),
+    };
+    match error {
+        mlua::Error::CallbackError { cause, traceback } => {
+            let mut inner = script_error(budget, cause);
+            if inner.stack.is_empty() {
+                inner.stack = ScriptError::of_text(kind, &format!("\nstack traceback:{traceback}")).stack;
+            }
+            inner
+        }
+        mlua::Error::RuntimeError(text) => ScriptError::of_text(kind, text),
+        mlua::Error::SyntaxError { message, .. } => ScriptError::of_text(kind, message),
+        mlua::Error::MemoryError(_) => {
+            ScriptError::new(kind, "the script exceeded its memory; keep less data in tables and strings")
+        }
+        mlua::Error::ExternalError(external) => match external.downcast_ref::<ScriptError>() {
+            Some(error) => error.clone(),
+            None => ScriptError::new(kind, external.to_string()),
+        },
+        other => ScriptError::of_text(kind, &other.to_string()),
+    }
+}
+
+fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
+    let host = lua.create_table()?;
+    host.set("mark", MARK)?;
+    let bound = Arc::clone(state);
+    host.set("bind", lua.create_function(move |lua, (name, is_nk): (String, bool)| bind(lua, &bound, &name, is_nk))?)?;
+    let keep = |_: &Lua, (table, name, function): (Table, String, mlua::Value)| {
+        table.set_readonly(false);
+        let kept = table.raw_set(name, function);
+        table.set_readonly(true);
+        kept
+    };
+    host.set("keep", lua.create_function(keep)?)?;
+    // Without the levels of this function, the handler and the guard.
+    host.set("traceback", lua.create_function(|lua, ()| lua.traceback(None, 2))?)?;
+    let sources = Arc::clone(&state.sources);
+    let load = move |lua: &Lua, name: String| {
+        let bytecode = sources.bytecode(&name).map_err(mlua::Error::external)?;
+        lua.load(&*bytecode).set_name(format!("={name}")).set_mode(ChunkMode::Binary).into_function()
+    };
+    host.set("load", lua.create_function(load)?)?;
+    lua.load(include_str!("prelude.luau")).set_name("=aether").call(host)
+}
+
+/// Resolves a function: the function itself if it runs at once, or the index of a service function.
+fn bind(
+    lua: &Lua,
+    state: &Arc<VmState>,
+    name: &str,
+    is_nk: bool,
+) -> mlua::Result<(Option<mlua::Function>, Option<usize>)> {
+    let Some((index, function)) = api::find(name, is_nk) else { return Ok((None, None)) };
+    let state = Arc::clone(state);
+    match function.run {
+        Run::Service(_) => Ok((None, Some(index))),
+        Run::Local(run) => {
+            let call = move |lua: &Lua, arguments: MultiValue| {
+                let values = arguments.iter().map(from_lua).collect::<Result<_, _>>().map_err(mlua::Error::external)?;
+                let results = run(&state, Arguments::new(function, values)).map_err(mlua::Error::external)?;
+                results.iter().map(|value| to_lua(lua, value)).collect::<mlua::Result<MultiValue>>()
+            };
+            Ok((Some(lua.create_function(call)?), None))
+        }
+        Run::Native(run) => {
+            let call = move |lua: &Lua, arguments: MultiValue| run(lua, &state, arguments);
+            Ok((Some(lua.create_function(call)?), None))
+        }
+    }
+}

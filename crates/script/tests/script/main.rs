@@ -1,0 +1,4 @@
+//! Lua scripts through a running server.
+
+mod calls;
+mod support;

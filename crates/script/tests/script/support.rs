@@ -1,0 +1,78 @@
+//! A server with modules.
+
+use aether_testkit_server::{ApiClient, TestServer};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use uuid::Uuid;
+
+/// Server with a folder of modules, which is removed at the end.
+pub struct ScriptServer {
+    /// The server.
+    pub server: TestServer,
+    folder: PathBuf,
+}
+
+impl Drop for ScriptServer {
+    fn drop(&mut self) {
+        // A folder that cannot be removed stays in the system's temporary folder.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl ScriptServer {
+    /// Starts a server with modules: file names without a suffix, and texts.
+    pub async fn start(modules: &[(&str, &str)]) -> ScriptServer {
+        ScriptServer::start_with(modules, |_| {}).await
+    }
+
+    /// Starts a server with modules. `change` adapts its configuration.
+    pub async fn start_with(
+        modules: &[(&str, &str)],
+        change: impl FnOnce(&mut aether_server::config::Config),
+    ) -> ScriptServer {
+        let folder = std::env::temp_dir().join(format!("aether-lua-{}", Uuid::new_v4().simple()));
+        std::fs::create_dir_all(&folder).expect("the folder is created");
+        for (name, text) in modules {
+            write_module(&folder, name, text);
+        }
+        let configured = folder.clone();
+        let server = TestServer::start(|config| {
+            config.script.folder = Some(configured);
+            change(config);
+        })
+        .await;
+        ScriptServer { server, folder }
+    }
+
+    /// Writes a module into the folder.
+    pub fn write(&self, name: &str, text: &str) {
+        write_module(&self.folder, name, text);
+    }
+
+    /// Signs a new user in.
+    pub async fn user(&self) -> ApiClient {
+        ApiClient::new_user(self.server.http).await
+    }
+
+    /// Stops the server.
+    pub async fn stop(mut self) {
+        self.server.stop_within(std::time::Duration::from_millis(200)).await;
+    }
+}
+
+fn write_module(folder: &std::path::Path, name: &str, text: &str) {
+    let file = folder.join(format!("{name}.lua"));
+    std::fs::create_dir_all(file.parent().expect("a file has a folder")).expect("the folder is created");
+    std::fs::write(file, text).expect("the module is written");
+}
+
+/// Calls an RPC function with a JSON payload. Returns the status and the payload of the answer, or its body.
+pub async fn rpc(client: &mut ApiClient, name: &str, payload: &Value) -> (u16, Value) {
+    let body = json!(payload.to_string());
+    let answer = client.post(&format!("/v2/rpc/{name}"), &body).await.expect("the server answers");
+    let json = answer.json();
+    match json.get("payload").and_then(Value::as_str) {
+        Some(payload) => (answer.status, serde_json::from_str(payload).unwrap_or_else(|_| payload.into())),
+        None => (answer.status, json),
+    }
+}

@@ -1,0 +1,37 @@
+//! Settings of Lua scripts.
+
+use super::Config;
+use super::declare::section;
+use std::path::PathBuf;
+
+section! {
+    /// Lua scripts.
+    pub struct Script {
+        /// Folder of the modules: all its files `*.lua` and `*.luau` are loaded at the start. Default: `modules` in the data
+        /// folder, if it exists.
+        folder: Option<PathBuf> = None;
+        /// Processor time of one call: an RPC function or a hook. A script that exceeds it is stopped with an error. Time in
+        /// which it waits for the database does not count.
+        call_ms: u32 = 50, within 1..=10000;
+        /// Share of a tick that a call of a match may take. A script that exceeds it ends its match, so that other rooms of
+        /// the thread stay on schedule.
+        match_share_percent: u32 = 25, within 1..=100;
+        /// Memory of a VM that runs calls, in MiB.
+        call_memory_mib: u32 = 64, within 1..=4096;
+        /// Memory of the VM of one match, in MiB.
+        match_memory_mib: u32 = 16, within 1..=4096;
+        /// Calls that run at once, each in a VM of its own. Further calls wait.
+        vms_max: u32 = 16, within 1..=1024;
+        /// Texts that scripts get as `context.env`, each as `name=value`.
+        environment: Vec<String> = Vec::new();
+    }
+}
+
+impl Config {
+    /// Returns the folder of the scripts; none if there are no scripts.
+    #[must_use]
+    pub fn script_folder(&self) -> Option<PathBuf> {
+        let default = self.data_dir.join("modules");
+        self.script.folder.clone().or_else(|| default.is_dir().then_some(default))
+    }
+}

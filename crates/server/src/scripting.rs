@@ -1,0 +1,52 @@
+//! Wires Lua scripts into the server.
+
+use crate::config::Config;
+use crate::running::StartError;
+use aether_script::{CallLimits, MatchLimits, ScriptSettings, Scripts};
+use aether_services::Services;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Creates the scripts of the configured folder, without loading them; none if there is no folder.
+pub(crate) fn open(config: &Config, version: &str, node: &str) -> Result<Option<Arc<Scripts>>, StartError> {
+    let Some(folder) = config.script_folder() else { return Ok(None) };
+    if !folder.is_dir() {
+        let text = format!("script.folder: {} is not a folder. Create it, or remove the setting.", folder.display());
+        return Err(StartError::Config(text));
+    }
+    let script = &config.script;
+    let mebibytes = |count: u32| usize::try_from(count).unwrap_or(usize::MAX) << 20;
+    Ok(Some(Scripts::new(ScriptSettings {
+        folder,
+        limits: CallLimits {
+            time_max: Duration::from_millis(script.call_ms.into()),
+            memory_max: mebibytes(script.call_memory_mib),
+            vms_max: usize::try_from(script.vms_max).unwrap_or(usize::MAX),
+        },
+        match_limits: MatchLimits {
+            tick_share: f64::from(script.match_share_percent) / 100.0,
+            memory_max: mebibytes(script.match_memory_mib),
+        },
+        environment: environment(&script.environment)?,
+        node: node.to_owned(),
+        version: version.to_owned(),
+    })))
+}
+
+/// Loads the scripts at the start. A module that does not load stops the start, as a wrong configuration does.
+pub(crate) async fn load(scripts: Option<&Arc<Scripts>>, services: &Arc<Services>) -> Result<(), StartError> {
+    let Some(scripts) = scripts else { return Ok(()) };
+    let loaded = scripts.load(services).await;
+    loaded.map_err(|error| StartError::Game(format!("The scripts cannot be loaded: {error}")))?;
+    Ok(())
+}
+
+fn environment(entries: &[String]) -> Result<BTreeMap<String, String>, StartError> {
+    let entry = |entry: &String| {
+        let (name, value) = entry.split_once('=').filter(|(name, _)| !name.is_empty())?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    let entries: Option<BTreeMap<_, _>> = entries.iter().map(entry).collect();
+    entries.ok_or_else(|| StartError::Config("script.environment: write each entry as `name=value`.".to_owned()))
+}
