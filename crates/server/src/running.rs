@@ -385,6 +385,12 @@ impl RunningServer {
         &self.services
     }
 
+    /// Returns the host of the rooms.
+    #[must_use]
+    pub fn rooms(&self) -> &Arc<RoomHost> {
+        &self.rooms
+    }
+
     /// Returns the metric registry.
     #[must_use]
     pub fn registry(&self) -> &Registry {
