@@ -78,6 +78,8 @@ pub(crate) struct Vm {
     state: Arc<VmState>,
     guard: mlua::Function,
     require: mlua::Function,
+    /// Table whose first entry leads to the room while a function of a match runs.
+    room_slot: Table,
     /// Coroutines that have ended and can be used again.
     idle: Mutex<Vec<Thread>>,
 }
@@ -85,6 +87,8 @@ pub(crate) struct Vm {
 /// Coroutine that waits for the answer to a request.
 pub(crate) struct Suspended {
     thread: Thread,
+    /// Index of the function in the table of all functions.
+    pub index: usize,
     /// Function that the script calls.
     pub function: &'static Function,
     /// Its arguments.
@@ -155,7 +159,8 @@ impl Vm {
         lua.globals().raw_set("_G", lua.globals())?;
         state.budget.install(&lua)?;
         let (guard, require) = (exports.get("guard")?, exports.get("require")?);
-        Ok(Vm { lua, state: Arc::clone(state), guard, require, idle: Mutex::default() })
+        let room_slot = exports.get("room")?;
+        Ok(Vm { lua, state: Arc::clone(state), guard, require, room_slot, idle: Mutex::default() })
     }
 
     /// Returns the VM of mlua.
@@ -166,6 +171,11 @@ impl Vm {
     /// Returns the state that functions of the server use.
     pub fn state(&self) -> &Arc<VmState> {
         &self.state
+    }
+
+    /// Returns the table whose first entry leads to the room of a match.
+    pub fn room_slot(&self) -> &Table {
+        &self.room_slot
     }
 
     /// Starts to load a module. The result of the module is the result of the step.
@@ -200,6 +210,17 @@ impl Vm {
         self.state.budget.resume();
         let input = self.answer(answer).map_err(|error| self.error(&error))?;
         self.resume_thread(suspended.thread, input)
+    }
+
+    /// Continues a script with the answer to its request, which may now run for `limit`.
+    pub fn resume_within(
+        &self,
+        suspended: Suspended,
+        answer: Result<Vec<Value>, ScriptError>,
+        limit: Duration,
+    ) -> Result<Step, ScriptError> {
+        self.state.budget.start(limit);
+        self.resume(suspended, answer)
     }
 
     /// Converts the results of a script to values.
@@ -249,13 +270,13 @@ impl Vm {
             (Some(mlua::Value::LightUserData(mark)), Some(index)) if *mark == MARK => index.as_usize(),
             _ => None,
         };
-        let Some(function) = index.and_then(api::function_at) else {
+        let Some((index, function)) = index.and_then(|index| Some((index, api::function_at(index)?))) else {
             let sentence = "coroutine.yield was called outside a coroutine of the script; \
                             call it only in functions that coroutine.resume or coroutine.wrap runs";
             return Err(ScriptError::invalid(sentence));
         };
         let arguments = values.map(from_lua).collect::<Result<_, _>>()?;
-        Ok(Suspended { thread, function, arguments })
+        Ok(Suspended { thread, index, function, arguments })
     }
 
     /// Returns a coroutine that runs the guard.
@@ -317,22 +338,23 @@ fn bind(
     state: &Arc<VmState>,
     name: &str,
     is_nk: bool,
-) -> mlua::Result<(Option<mlua::Function>, Option<usize>)> {
-    let Some((index, function)) = api::find(name, is_nk) else { return Ok((None, None)) };
+) -> mlua::Result<(Option<mlua::Function>, Option<usize>, bool)> {
+    let Some((index, function)) = api::find(name, is_nk) else { return Ok((None, None, false)) };
     let state = Arc::clone(state);
     match function.run {
-        Run::Service(_) => Ok((None, Some(index))),
+        Run::Service(_) => Ok((None, Some(index), false)),
+        Run::Room(_) => Ok((None, Some(index), true)),
         Run::Local(run) => {
             let call = move |lua: &Lua, arguments: MultiValue| {
                 let values = arguments.iter().map(from_lua).collect::<Result<_, _>>().map_err(mlua::Error::external)?;
                 let results = run(&state, Arguments::new(function, values)).map_err(mlua::Error::external)?;
                 results.iter().map(|value| to_lua(lua, value)).collect::<mlua::Result<MultiValue>>()
             };
-            Ok((Some(lua.create_function(call)?), None))
+            Ok((Some(lua.create_function(call)?), None, false))
         }
         Run::Native(run) => {
             let call = move |lua: &Lua, arguments: MultiValue| run(lua, &state, arguments);
-            Ok((Some(lua.create_function(call)?), None))
+            Ok((Some(lua.create_function(call)?), None, false))
         }
     }
 }

@@ -1,4 +1,5 @@
 //! Lua scripts through a running server.
 
 mod calls;
+mod matches;
 mod support;
