@@ -49,6 +49,12 @@ impl ScriptServer {
         write_module(&self.folder, name, text);
     }
 
+    /// Loads the modules of the folder again.
+    pub async fn reload(&self) -> Result<(), String> {
+        let scripts = self.server.running().scripts().expect("there are scripts");
+        scripts.load(self.server.services()).await.map(|_| ()).map_err(|error| error.to_string())
+    }
+
     /// Signs a new user in.
     pub async fn user(&self) -> ApiClient {
         ApiClient::new_user(self.server.http).await
