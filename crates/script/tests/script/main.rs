@@ -3,3 +3,5 @@
 mod calls;
 mod matches;
 mod support;
+mod viewer;
+mod world;
