@@ -394,7 +394,7 @@ impl RunningServer {
         &self.rooms
     }
 
-    /// Returns the Lua scripts; none if there is no folder of modules.
+    /// Returns the Lua scripts, if the server has some.
     #[must_use]
     pub fn scripts(&self) -> Option<&Arc<Scripts>> {
         self.scripts.as_ref()

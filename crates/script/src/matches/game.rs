@@ -1,5 +1,6 @@
 //! [`ScriptGame`]: a match of a script as a game of the engine.
 
+use super::fields::to_table;
 use super::handler::{Callback, Form, read_start};
 use super::machine::Machine;
 use super::members::Presence;
@@ -14,7 +15,7 @@ use crate::source::Sources;
 use crate::value::Value;
 use crate::vm::{Step, Suspended};
 use aether_bits::StateHasher;
-use aether_bits::runtime::RuntimeSchema;
+use aether_bits::runtime::{EventHandle, Record, RecordType, RuntimeSchema};
 use aether_engine::{Answer, Context, JoinRequest, Rejection, RuntimeGame};
 use aether_wire::{CloseReason, ErrorCode, PlayerId, RequestId};
 use aether_world::World;
@@ -94,11 +95,11 @@ impl ScriptGame {
         let GameParts { setup, limits, seed, started_ms, origin } = parts;
         let machine = Machine::load(&setup, (seed, started_ms), limits.memory_max, INIT_TIME_MAX)?;
         Ok(ScriptGame {
+            schema: machine.handler.schema.clone(),
             setup,
             limits,
             origin,
             machine,
-            schema: RuntimeSchema::default(),
             waiting: BTreeMap::new(),
             is_busy: false,
             queue: VecDeque::new(),
@@ -461,6 +462,31 @@ impl RuntimeGame for ScriptGame {
         Ok(())
     }
 
+    fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Record) {
+        let Some(record_type) = self.schema.input().cloned() else { return };
+        self.call_with_record(room, Callback::Input, player, (&record_type, input));
+    }
+
+    fn message(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        message: EventHandle,
+        record: &Record,
+    ) -> Result<(), Rejection> {
+        let event = self.schema.event(message).cloned();
+        let Some(record_type) = event.filter(|_| self.machine.handler.function(Callback::Event).is_some()) else {
+            return Err(Rejection::new(ErrorCode::UnknownCommand, "this match accepts no events of players"));
+        };
+        let mut results =
+            self.call_with_record(room, Callback::Event, player, (&record_type, record)).unwrap_or_default();
+        if !matches!(results.pop_front(), Some(mlua::Value::Boolean(false))) {
+            return Ok(());
+        }
+        let reason = results.pop_front().and_then(|reason| reason.as_string().map(|text| text.to_string_lossy()));
+        Err(Rejection::new(ErrorCode::BadValue, reason.unwrap_or_else(|| "the match refused the event".to_owned())))
+    }
+
     fn tick(&mut self, room: &mut Context<'_>) {
         self.change_code(room);
         for presence in std::mem::take(&mut self.former) {
@@ -572,6 +598,35 @@ impl RuntimeGame for ScriptGame {
 }
 
 impl ScriptGame {
+    /// Runs `match_input` or `match_event`, which must answer at once. Their results are no state: they change it in place.
+    fn call_with_record(
+        &mut self,
+        room: &mut Context<'_>,
+        callback: Callback,
+        player: PlayerId,
+        (record_type, record): (&RecordType, &Record),
+    ) -> Option<MultiValue> {
+        if self.is_over || self.machine.handler.function(callback).is_none() {
+            return None;
+        }
+        let lua = self.machine.vm.lua();
+        let arguments = to_table(lua, record_type, record).and_then(|fields| {
+            let mut arguments = MultiValue::from_iter([mlua::Value::Number(f64::from(player.0))]);
+            if callback == Callback::Event {
+                arguments.push_back(mlua::Value::String(lua.create_string(record_type.name())?));
+            }
+            arguments.push_back(mlua::Value::Table(fields));
+            Ok(arguments)
+        });
+        let arguments = arguments.map_err(|error| ScriptError::invalid(error.to_string()));
+        let results = arguments.and_then(|arguments| self.run_at_once(room, callback, arguments));
+        self.start_tasks(room);
+        results.unwrap_or_else(|error| {
+            self.fail(room, &error);
+            None
+        })
+    }
+
     /// Runs `match_join_attempt` with its own context.
     fn run_attempt(
         &mut self,

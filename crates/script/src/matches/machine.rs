@@ -47,6 +47,7 @@ impl Machine {
         let built = build(&vm, setup);
         let (context, dispatcher) = built.map_err(|error| ScriptError::invalid(error.to_string()))?;
         let parts = MatchParts {
+            schema: handler.schema.clone(),
             members: Members::new(setup.node()),
             context,
             deferred: Vec::new(),

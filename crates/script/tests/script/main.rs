@@ -4,3 +4,5 @@ mod calls;
 mod match_rooms;
 mod matches;
 mod support;
+mod viewer;
+mod world;

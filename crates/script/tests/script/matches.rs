@@ -295,16 +295,13 @@ async fn a_table_is_a_match_and_gets_new_code_from_the_folder() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn match_init_may_call_services_and_a_durable_match_is_rebuilt() {
-    let mut scripts = ScriptServer::start_with(&[("words", WORDS), ("rpcs", RPCS)], |config| {
-        config.database.url = None;
-    })
-    .await;
+    let scripts = ScriptServer::start_stored(&[("words", WORDS), ("rpcs", RPCS)]).await;
     let mut ann = Member::new(&scripts).await;
     let id = create(&mut ann, "words", json!({ "label": "kept" })).await;
     ann.join(&id).await;
     ann.send(&id, 7, "one").await;
     assert_eq!(ann.data().await.2, "old one");
-    scripts.restart().await;
+    let scripts = scripts.restart().await;
     let mut ben = Member::new(&scripts).await;
     let joined = ben.join(&id).await;
     assert_eq!(joined["match"]["label"], "kept", "{joined}");
