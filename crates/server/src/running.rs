@@ -394,6 +394,12 @@ impl RunningServer {
         &self.rooms
     }
 
+    /// Returns the Lua scripts, if the server has some.
+    #[must_use]
+    pub fn scripts(&self) -> Option<&Arc<Scripts>> {
+        self.scripts.as_ref()
+    }
+
     /// Returns the metric registry.
     #[must_use]
     pub fn registry(&self) -> &Registry {

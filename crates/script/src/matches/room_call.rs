@@ -9,6 +9,7 @@ use crate::api;
 use crate::error::ScriptError;
 use crate::function::Run;
 use crate::vm::Vm;
+use aether_bits::runtime::RuntimeSchema;
 use aether_engine::Context;
 use aether_wire::PlayerId;
 use mlua::{MultiValue, Table};
@@ -31,6 +32,8 @@ pub(crate) struct RoomCall<'call, 'room> {
 
 /// Parts of a match that functions of its script read and change.
 pub(crate) struct MatchParts {
+    /// Components, input and events.
+    pub schema: RuntimeSchema,
     /// Players, with their tables.
     pub members: Members,
     /// Context of the match's functions: `match_label` changes with the label.
