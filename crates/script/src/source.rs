@@ -123,12 +123,9 @@ fn compile(name: &str, text: &str) -> Result<Arc<[u8]>, ScriptError> {
         Ok(bytecode) => Ok(bytecode.into()),
         Err(error) => {
             let text = error.to_string();
-            // The compiler knows no name, and begins with `:line:`.
+            // The compiler knows no name, and begins with the line.
             let text = text.strip_prefix("syntax error: ").unwrap_or(&text);
-            let text = match text.find(':') {
-                Some(colon) => format!("{name}{}", &text[colon..]),
-                None => format!("{name}: {text}"),
-            };
+            let text = format!("{name}:{}", text.trim_start_matches(':'));
             Err(ScriptError::of_text(ErrorKind::Syntax, &text))
         }
     }
