@@ -22,7 +22,7 @@ mod value;
 mod vm;
 
 pub use error::{ErrorKind, ScriptError};
-pub use matches::{RecordedMatches, recorded_matches};
+pub use matches::{LocalMatch, recorded_matches, reload_code};
 pub use program::{CallLimits, MatchLimits, Program};
 pub use registrations::Kind;
 pub use scripts::{MODULE, ScriptSettings, Scripts};

@@ -2,7 +2,7 @@
 
 use crate::context::call_context;
 use crate::error::ScriptError;
-use crate::matches::{SERVICE_FUNCTION, room_type, serve, sources_bytes};
+use crate::matches::{SERVICE_FUNCTION, reload_code, room_type, serve};
 use crate::program::{CallLimits, MatchLimits, Program};
 use crate::registrations::Kind;
 use crate::source::Sources;
@@ -114,7 +114,7 @@ impl Scripts {
     fn reload_matches(&self, program: &Program) {
         let Some(rooms) = self.rooms.get().and_then(Weak::upgrade) else { return };
         let types: Vec<&str> = program.handlers().iter().map(|handler| handler.name.as_str()).collect();
-        match rooms.reload(&types, &sources_bytes(program.sources()).into()) {
+        match rooms.reload(&types, &reload_code(program.sources())) {
             Ok(report) => info!(matches = report.rooms, matches_full = report.rooms_full, "matches get new code"),
             Err(error) => error!(%error, "matches keep their code"),
         }

@@ -5,7 +5,7 @@ use super::handler::{Callback, Form, read_start};
 use super::machine::Machine;
 use super::members::Presence;
 use super::restore::MatchCheckpoint;
-use super::service::{ServiceCaller, read_answer, service_request};
+use super::service::{ServiceCaller, no_services, read_answer, service_request};
 use super::setup::MatchSetup;
 use super::state::read_state;
 use super::{INIT_TIME_MAX, MESSAGES_MAX, REPLAY_TIME_FACTOR};
@@ -29,8 +29,7 @@ use tracing::{info, warn};
 pub(crate) struct ScriptGame {
     pub(super) setup: MatchSetup,
     pub(super) limits: MatchLimits,
-    /// Services for `match_init`; none in a replay.
-    services: Option<ServiceCaller>,
+    origin: Origin,
     pub(super) machine: Machine,
     schema: RuntimeSchema,
     /// Scripts that wait for the services, by request.
@@ -52,8 +51,19 @@ pub(crate) struct GameParts {
     pub setup: MatchSetup,
     pub limits: MatchLimits,
     pub seed: u64,
-    /// Services for `match_init`; none in a replay.
-    pub services: Option<ServiceCaller>,
+    /// Wall clock of tick 0, in milliseconds since 1970.
+    pub started_ms: u64,
+    pub origin: Origin,
+}
+
+/// Origin of a match, which decides where `match_init` gets answers of the services from.
+pub(crate) enum Origin {
+    /// Created on a server.
+    Server(ServiceCaller),
+    /// Created without a server, so without services.
+    Local,
+    /// Replayed: answers are in the setup.
+    Recording,
 }
 
 /// Script that waits for the services.
@@ -82,13 +92,13 @@ struct Message {
 impl ScriptGame {
     /// Loads the script of a match. The match begins with [`RuntimeGame::init`].
     pub fn new(parts: GameParts) -> Result<ScriptGame, ScriptError> {
-        let GameParts { setup, limits, seed, services } = parts;
-        let machine = Machine::load(&setup, seed, limits.memory_max, INIT_TIME_MAX)?;
+        let GameParts { setup, limits, seed, started_ms, origin } = parts;
+        let machine = Machine::load(&setup, (seed, started_ms), limits.memory_max, INIT_TIME_MAX)?;
         Ok(ScriptGame {
             schema: machine.handler.schema.clone(),
             setup,
             limits,
-            services,
+            origin,
             machine,
             waiting: BTreeMap::new(),
             is_busy: false,
@@ -103,7 +113,7 @@ impl ScriptGame {
     /// Returns the time that a call may take: a share of a tick. A replay does not depend on the speed of its machine.
     pub(super) fn call_limit(&self, room: &Context<'_>) -> Duration {
         let share = Duration::from_secs_f32(room.seconds_per_tick()).mul_f64(self.limits.tick_share);
-        if self.services.is_some() { share } else { share * REPLAY_TIME_FACTOR }
+        if matches!(self.origin, Origin::Recording) { share * REPLAY_TIME_FACTOR } else { share }
     }
 
     /// Returns true if no script waits for the services.
@@ -126,9 +136,10 @@ impl ScriptGame {
             match step {
                 Step::Done(results) => break results,
                 Step::Suspended(suspended) => {
-                    let answer = match &self.services {
-                        Some(services) => services.call(suspended.index, &suspended.arguments),
-                        None => recorded.next().unwrap_or_default(),
+                    let answer = match &self.origin {
+                        Origin::Server(services) => services.call(suspended.index, &suspended.arguments),
+                        Origin::Local => no_services(),
+                        Origin::Recording => recorded.next().unwrap_or_default(),
                     };
                     self.setup.answers.push(answer.clone());
                     step = self.machine.resume(room, suspended, read_answer(answer), INIT_TIME_MAX)?;

@@ -73,10 +73,9 @@ pub(crate) use broadcast::{read as read_broadcast, read_players};
 pub(crate) use handler::{Form, HandlerInfo, is_handler, read_label, read_settings};
 pub(crate) use room_call::{DEFERRED_MAX, RoomCall, TASKS_MAX};
 pub(crate) use room_type::room_type;
-pub use room_type::{RecordedMatches, recorded_matches};
+pub use room_type::{LocalMatch, recorded_matches, reload_code};
 pub(crate) use schema::schema_of;
 pub(crate) use service::{SERVICE_FUNCTION, serve};
-pub(crate) use setup::sources_bytes;
 
 use std::time::Duration;
 

@@ -129,7 +129,7 @@ impl ScriptGame {
         let setup = MatchSetup { sources, ..self.setup.clone() };
         // Rare, and other rooms of the thread wait at most this long.
         let limit = Duration::from_secs_f32(room.seconds_per_tick()).max(self.call_limit(room));
-        let mut machine = Machine::load(&setup, room.random.state(), self.limits.memory_max, limit)?;
+        let mut machine = Machine::load(&setup, (room.random.state(), room.now_ms()), self.limits.memory_max, limit)?;
         if machine.handler.schema.schema() != self.machine.handler.schema.schema() {
             let sentence =
                 "the schema changed, and players have the former one; the next match of this name uses the new code";
