@@ -24,6 +24,8 @@ pub const MODULE: &str = "lua";
 pub struct ScriptSettings {
     /// Folder of the modules.
     pub folder: PathBuf,
+    /// Modules that are part of the program: names and texts. Files of the folder replace them.
+    pub built_in: Vec<(&'static str, &'static str)>,
     /// Limits of calls.
     pub limits: CallLimits,
     /// Limits of matches.
@@ -96,8 +98,8 @@ impl Scripts {
     /// Reads the folder, loads its modules, and lets the server use them. After an error the former modules stay in use.
     pub async fn load(self: &Arc<Self>, services: &Arc<Services>) -> Result<Arc<Program>, ScriptError> {
         let _loading = self.loading.lock().await;
-        let folder = self.settings.folder.clone();
-        let read = tokio::task::spawn_blocking(move || Sources::read(&folder)).await;
+        let (folder, built_in) = (self.settings.folder.clone(), self.settings.built_in.clone());
+        let read = tokio::task::spawn_blocking(move || Sources::read_with(&folder, &built_in)).await;
         let sources = read.map_err(|error| ScriptError::invalid(error.to_string()))??;
         let used = ScriptServices { services: Arc::clone(services), scripts: Arc::clone(self) };
         let program = Arc::new(Program::load(sources, self.settings.limits, &used).await?);

@@ -294,7 +294,7 @@ impl Vm {
 }
 
 /// Marks a yield as a request. Its address is no valid one, so no script can make it.
-const MARK: mlua::LightUserData = mlua::LightUserData(std::ptr::without_provenance_mut(1));
+pub(crate) const MARK: mlua::LightUserData = mlua::LightUserData(std::ptr::without_provenance_mut(1));
 
 fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     let host = lua.create_table()?;
