@@ -24,7 +24,7 @@ use aether_rooms::{
     DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RecordingSettings, RoomHost, RoomHostSettings,
     RoomLobby, RoomRequests,
 };
-use aether_script::Scripts;
+use aether_script::{ScriptReloader, Scripts};
 use aether_services::Services;
 use aether_store::StoreError;
 use aether_wire::{CloseReason, Encodings, RoomSelector};
@@ -75,6 +75,7 @@ pub struct RunningServer {
     services: Arc<Services>,
     /// Lua scripts, if there is a folder of modules.
     scripts: Option<Arc<Scripts>>,
+    reloader: Option<Arc<ScriptReloader>>,
     sessions: Arc<LiveSessions>,
     origins: Arc<AllowedOrigins>,
     registry: Registry,
@@ -201,6 +202,7 @@ impl RunningServer {
             webtransport: transport.as_ref().map(|open| open.address),
             services,
             scripts,
+            reloader: None,
             sessions,
             origins: Arc::new(allowed_origins(&config, &registry)),
             registry,
@@ -220,6 +222,7 @@ impl RunningServer {
             running.reload_certificates(certificates);
         }
         running.start_maintenance(lobby);
+        running.reload_scripts(&config);
         let health = Arc::clone(&running.backend.database);
         running.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(&running.services), config, health)));
         running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
@@ -343,6 +346,14 @@ impl RunningServer {
         }));
     }
 
+    /// Lets operators reload the scripts, and starts the task that watches their files.
+    fn reload_scripts(&mut self, config: &Config) {
+        let Some(scripts) = &self.scripts else { return };
+        let (reloader, watch) = scripting::reloader(config, scripts, &self.services);
+        self.reloader = Some(reloader);
+        self.tasks.extend(watch.map(tokio::spawn));
+    }
+
     /// Starts the task that runs once a second, the one that publishes the list of rooms, and the thread that removes ended
     /// rooms.
     fn start_maintenance(&mut self, lobby: Arc<RoomLobby>) {
@@ -392,6 +403,11 @@ impl RunningServer {
     #[must_use]
     pub fn rooms(&self) -> &Arc<RoomHost> {
         &self.rooms
+    }
+
+    /// Returns the Lua scripts, if there is a folder of modules.
+    pub(crate) fn scripts(&self) -> Option<&Arc<Scripts>> {
+        self.scripts.as_ref()
     }
 
     /// Returns the metric registry.
