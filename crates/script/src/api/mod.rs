@@ -99,6 +99,12 @@ pub(crate) fn find(name: &str, is_nk: bool) -> Option<(usize, &'static Function)
     Some((index, table.functions[index]))
 }
 
+/// Returns the names of the functions of a module.
+pub(crate) fn names(is_nk: bool) -> impl Iterator<Item = &'static str> {
+    let names = if is_nk { &table().nk } else { &table().aether };
+    names.keys().copied()
+}
+
 /// Returns the function with an index.
 pub(crate) fn function_at(index: usize) -> Option<&'static Function> {
     table().functions.get(index).copied()

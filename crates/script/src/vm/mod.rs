@@ -5,6 +5,8 @@
 
 mod budget;
 mod convert;
+#[cfg(test)]
+mod differences;
 mod failure;
 mod sandbox;
 #[cfg(test)]
@@ -309,7 +311,11 @@ fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     };
     host.set("keep", lua.create_function(keep)?)?;
     // `table.freeze` refuses a table whose metatable is protected.
-    host.set("freeze", lua.create_function(|_, table: Table| Ok(table.set_readonly(true)))?)?;
+    let freeze = |_: &Lua, table: Table| {
+        table.set_readonly(true);
+        Ok(())
+    };
+    host.set("freeze", lua.create_function(freeze)?)?;
     // A function of Luau could be stopped here, and the error would be lost. The first level is this function.
     let failed = state.budget.clone();
     let describe = move |lua: &Lua, problem: mlua::Value| {

@@ -67,6 +67,15 @@ impl ScriptServer {
         scripts.load(self.server.services()).await.map(|_| ()).map_err(|error| error.to_string())
     }
 
+    /// Loads the modules again, as an operator.
+    pub async fn reload_as_operator(&self) {
+        let key = std::fs::read_to_string(self.server.data_dir().join("admin.key")).expect("the server has a key");
+        let mut operator = ApiClient::new(self.server.admin);
+        operator.authorize(format!("Bearer {}", key.trim()));
+        let answer = operator.post("/api/scripts/reload", &json!({})).await.expect("the server answers");
+        assert_eq!(answer.status, 200, "{}", answer.json());
+    }
+
     /// Signs a new user in.
     pub async fn user(&self) -> ApiClient {
         ApiClient::new_user(self.server.http).await
