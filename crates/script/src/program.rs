@@ -128,6 +128,7 @@ impl Program {
 async fn load_vm(sources: &Arc<Sources>, limits: &CallLimits, services: &ScriptServices) -> Result<Vm, ScriptError> {
     let settings = VmSettings { kind: VmKind::Call, memory_max: limits.memory_max, seed: services.seed() };
     let vm = Vm::new(Arc::clone(sources), &settings)?;
+    let _ = vm.state().metrics.set(Arc::clone(&services.services.game_metrics));
     vm.state().set_now_ms(services.now_ms());
     for module in sources.names() {
         let step = vm.require(module, LOAD_TIME_MAX)?;

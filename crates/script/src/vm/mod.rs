@@ -18,10 +18,11 @@ use crate::registrations::Registrations;
 use crate::source::Sources;
 use crate::value::Value;
 use aether_bits::Random;
+use aether_services::game_metrics::GameMetrics;
 use mlua::chunk::ChunkMode;
 use mlua::{Lua, LuaOptions, MultiValue, StdLib, Table, Thread};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Libraries of scripts. The sandbox removes parts of them.
@@ -64,6 +65,8 @@ pub(crate) struct VmState {
     pub registrations: Mutex<Registrations>,
     /// Random numbers of the VM: those of the room in a match.
     pub random: Mutex<Random>,
+    /// Metrics that scripts record; set when the VM is created for a server.
+    pub metrics: OnceLock<Arc<GameMetrics>>,
     /// Time in milliseconds since 1970, set before each call.
     now_ms: AtomicI64,
 }
@@ -126,6 +129,7 @@ impl Vm {
             budget: Budget::default(),
             registrations: Mutex::default(),
             random: Mutex::new(Random::new(settings.seed)),
+            metrics: OnceLock::new(),
             now_ms: AtomicI64::new(0),
         });
         Vm::build(&state, settings).map_err(|error| script_error(&state.budget, &error))

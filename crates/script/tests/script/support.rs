@@ -30,17 +30,33 @@ impl ScriptServer {
         modules: &[(&str, &str)],
         change: impl FnOnce(&mut aether_server::config::Config),
     ) -> ScriptServer {
+        ScriptServer::start_all(modules, change, |server| server).await
+    }
+
+    /// Starts a server with modules. `extend` adds hooks and handlers of the program.
+    pub async fn start_extended(
+        modules: &[(&str, &str)],
+        extend: impl FnOnce(aether_server::Server) -> aether_server::Server,
+    ) -> ScriptServer {
+        ScriptServer::start_all(modules, |_| {}, extend).await
+    }
+
+    async fn start_all(
+        modules: &[(&str, &str)],
+        change: impl FnOnce(&mut aether_server::config::Config),
+        extend: impl FnOnce(aether_server::Server) -> aether_server::Server,
+    ) -> ScriptServer {
         let folder = std::env::temp_dir().join(format!("aether-lua-{}", Uuid::new_v4().simple()));
         std::fs::create_dir_all(&folder).expect("the folder is created");
         for (name, text) in modules {
             write_module(&folder, name, text);
         }
         let configured = folder.clone();
-        let server = TestServer::start(|config| {
+        let configure = |config: &mut aether_server::config::Config| {
             config.script.folder = Some(configured);
             change(config);
-        })
-        .await;
+        };
+        let server = TestServer::start_with(configure, extend).await;
         ScriptServer { server, folder }
     }
 
