@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::running::StartError;
+use aether_metrics::Registry;
 use aether_script::{CallLimits, MatchLimits, ScriptSettings, Scripts};
 use aether_services::Services;
 use std::collections::BTreeMap;
@@ -9,7 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Creates the scripts of the configured folder, without loading them; none if there is no folder.
-pub(crate) fn open(config: &Config, version: &str, node: &str) -> Result<Option<Arc<Scripts>>, StartError> {
+pub(crate) fn open(
+    config: &Config,
+    version: &str,
+    node: &str,
+    registry: &Registry,
+) -> Result<Option<Arc<Scripts>>, StartError> {
     let Some(folder) = config.script_folder() else { return Ok(None) };
     if !folder.is_dir() {
         let text = format!("script.folder: {} is not a folder. Create it, or remove the setting.", folder.display());
@@ -31,6 +37,7 @@ pub(crate) fn open(config: &Config, version: &str, node: &str) -> Result<Option<
         environment: environment(&script.environment)?,
         node: node.to_owned(),
         version: version.to_owned(),
+        registry: registry.clone(),
     })))
 }
 

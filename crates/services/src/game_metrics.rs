@@ -1,12 +1,14 @@
 //! Metrics that games and scripts record by name while the server runs.
 //!
 //! Names begin with [`PREFIX`], so that they never meet those of the server. The number of names and of label sets is
-//! bounded, because each stays in memory and in every scrape. A value beyond a limit is dropped and counted.
+//! bounded, because each stays in memory and in every scrape. A value beyond a limit, or of a name that would look like
+//! another one, is dropped and counted.
 
 use crate::error::ServiceError;
 use aether_metrics::{Counter, Gauge, Histogram, Registry};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{PoisonError, RwLock};
+use tracing::debug;
 
 /// Prefix of all names.
 pub const PREFIX: &str = "game_";
@@ -71,62 +73,61 @@ impl GameMetrics {
     /// Creates the metrics in a registry.
     #[must_use]
     pub fn new(registry: &Registry) -> GameMetrics {
-        let help = "Values of game metrics that were dropped, because there are too many names or label sets.";
+        let help =
+            "Values of game metrics that were dropped, because of too many names or label sets, or of names alike.";
         let dropped = registry.counter("aether_game_metrics_dropped_total", help, &[]);
         GameMetrics { registry: registry.clone(), recorded: RwLock::default(), dropped }
     }
 
     /// Adds to a counter, `game_<name>_total`.
-    pub fn count(&self, name: &str, labels: &Labels, amount: u64) -> Result<(), ServiceError> {
-        if let Some(Series::Counter(counter)) = self.series(Kind::Counter, name, labels)? {
+    pub fn count(&self, name: &str, labels: &Labels, amount: u64) {
+        if let Some(Series::Counter(counter)) = self.series(Kind::Counter, name, labels) {
             counter.add(amount);
         }
-        Ok(())
     }
 
     /// Sets a gauge, `game_<name>`.
-    pub fn set(&self, name: &str, labels: &Labels, value: f64) -> Result<(), ServiceError> {
-        if let Some(Series::Gauge(gauge)) = self.series(Kind::Gauge, name, labels)? {
+    pub fn set(&self, name: &str, labels: &Labels, value: f64) {
+        if let Some(Series::Gauge(gauge)) = self.series(Kind::Gauge, name, labels) {
             gauge.set(value);
         }
-        Ok(())
     }
 
     /// Records a duration in a histogram, `game_<name>_seconds`.
-    pub fn time(&self, name: &str, labels: &Labels, seconds: f64) -> Result<(), ServiceError> {
-        if let Some(Series::Timer(timer)) = self.series(Kind::Timer, name, labels)? {
+    pub fn time(&self, name: &str, labels: &Labels, seconds: f64) {
+        if let Some(Series::Timer(timer)) = self.series(Kind::Timer, name, labels) {
             timer.observe(seconds);
         }
-        Ok(())
     }
 
-    /// Returns a series, and creates it if needed. `None` beyond the limits.
-    fn series(&self, kind: Kind, name: &str, labels: &Labels) -> Result<Option<Series>, ServiceError> {
+    /// Returns a series, and creates it if needed. `None` if the value is dropped.
+    fn series(&self, kind: Kind, name: &str, labels: &Labels) -> Option<Series> {
         let name = Name { kind, name: name.to_owned() };
         let recorded = self.recorded.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(series) = recorded.families.get(&name).and_then(|family| family.get(labels)) {
-            return Ok(Some(series.clone()));
+            return Some(series.clone());
         }
         drop(recorded);
         let mut recorded = self.recorded.write().unwrap_or_else(PoisonError::into_inner);
-        let series = recorded.add(&self.registry, name, labels)?;
+        let series = recorded.add(&self.registry, name, labels);
         if series.is_none() {
             self.dropped.inc();
         }
-        Ok(series)
+        series
     }
 }
 
 impl Recorded {
-    fn add(&mut self, registry: &Registry, name: Name, labels: &Labels) -> Result<Option<Series>, ServiceError> {
-        name.check(labels)?;
+    fn add(&mut self, registry: &Registry, name: Name, labels: &Labels) -> Option<Series> {
+        check(&name.name, labels).ok()?;
         let lines = name.lines();
         if let Some(other) = lines.iter().filter_map(|line| self.lines.get(line)).find(|other| **other != name) {
-            let Name { kind, name: given } = other;
-            let kind = kind.noun();
-            let name = &name.name;
-            let why = format!("Metric \"{name}\" would look like the {kind} \"{given}\". Choose another name.");
-            return Err(ServiceError::invalid(why));
+            debug!(name = name.name, other = other.name, "metric would look like another one");
+            return None;
+        }
+        // Another thread may have added it meanwhile.
+        if let Some(series) = self.families.get(&name).and_then(|family| family.get(labels)) {
+            return Some(series.clone());
         }
         let known = self.families.get(&name).map(HashMap::len);
         let has_place = match known {
@@ -134,39 +135,30 @@ impl Recorded {
             Some(count) => count < SERIES_PER_NAME_MAX,
         };
         if !has_place || self.series >= SERIES_MAX {
-            return Ok(None);
+            return None;
         }
         let series = name.register(registry, &lines[0], labels);
         self.lines.extend(lines.into_iter().map(|line| (line, name.clone())));
         self.series += 1;
         self.families.entry(name).or_default().insert(labels.clone(), series.clone());
-        Ok(Some(series))
+        Some(series)
     }
 }
 
-impl Kind {
-    fn noun(self) -> &'static str {
-        match self {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Timer => "timer",
-        }
+/// Rejects names of a metric and its labels that are empty or too long, and too many labels.
+pub fn check(name: &str, labels: &Labels) -> Result<(), ServiceError> {
+    let is_name = |name: &str| (1..=NAME_BYTES_MAX).contains(&name.len());
+    if !is_name(name) || !labels.keys().all(|label| is_name(label)) {
+        let why = format!("The name of a metric or a label must have 1 to {NAME_BYTES_MAX} bytes.");
+        return Err(ServiceError::invalid(why));
     }
+    if labels.len() > LABELS_MAX {
+        return Err(ServiceError::invalid(format!("A metric must have at most {LABELS_MAX} labels.")));
+    }
+    Ok(())
 }
 
 impl Name {
-    fn check(&self, labels: &Labels) -> Result<(), ServiceError> {
-        let is_name = |name: &String| (1..=NAME_BYTES_MAX).contains(&name.len());
-        if !is_name(&self.name) || !labels.keys().all(is_name) {
-            let why = format!("The name of a metric or a label must have 1 to {NAME_BYTES_MAX} bytes.");
-            return Err(ServiceError::invalid(why));
-        }
-        if labels.len() > LABELS_MAX {
-            return Err(ServiceError::invalid(format!("A metric must have at most {LABELS_MAX} labels.")));
-        }
-        Ok(())
-    }
-
     /// Returns the name in the registry, and the further names of lines in a scrape.
     fn lines(&self) -> Vec<String> {
         let name = format!("{PREFIX}{}", plain(&self.name));
@@ -221,10 +213,10 @@ mod tests {
         let registry = Registry::new();
         let metrics = GameMetrics::new(&registry);
         for _ in 0..2 {
-            metrics.count("coins.spent", &labels([("shop", "north"), ("le", "1"), ("__x", "ü")]), 3).unwrap();
+            metrics.count("coins.spent", &labels([("shop", "north"), ("le", "1"), ("__x", "ü")]), 3);
         }
-        metrics.set("players", &Labels::new(), 4.5).unwrap();
-        metrics.time("turn", &Labels::new(), 0.002).unwrap();
+        metrics.set("players", &Labels::new(), 4.5);
+        metrics.time("turn", &Labels::new(), 0.002);
         let text = registry.render();
         for line in [
             "game_coins_spent_total{label___x=\"ü\",label_le=\"1\",shop=\"north\"} 6",
@@ -241,41 +233,53 @@ mod tests {
         let registry = Registry::new();
         let metrics = GameMetrics::new(&registry);
         for user in 0..=SERIES_PER_NAME_MAX {
-            metrics.count("visits", &labels([("user", &user.to_string())]), 1).unwrap();
+            metrics.count("visits", &labels([("user", &user.to_string())]), 1);
         }
         assert_eq!(metrics.dropped.value(), 1);
         for name in 0..NAMES_MAX {
-            metrics.set(&format!("gauge{name}"), &Labels::new(), 1.0).unwrap();
+            metrics.set(&format!("gauge{name}"), &Labels::new(), 1.0);
         }
         assert_eq!(metrics.dropped.value(), 2, "one name is that of the counter");
         for (name, set) in (0..SERIES_MAX).map(|number| (number % NAMES_MAX, number / NAMES_MAX)) {
-            metrics.set(&format!("gauge{name}"), &labels([("set", &set.to_string())]), 1.0).unwrap();
+            metrics.set(&format!("gauge{name}"), &labels([("set", &set.to_string())]), 1.0);
         }
         let lines = registry.render().lines().filter(|line| line.starts_with(PREFIX)).count();
         assert_eq!(lines, SERIES_MAX);
-        assert!(metrics.count("visits", &labels([("user", "0")]), 1).is_ok(), "known series are recorded");
+        // A known series is recorded.
+        metrics.count("visits", &labels([("user", "0")]), 1);
         assert_eq!(registry.counter("game_visits_total", "", &[("user", "0")]).value(), 2);
     }
 
     #[test]
-    fn names_that_would_look_alike_and_long_ones_are_refused() {
+    fn names_that_would_look_alike_are_dropped() {
         let registry = Registry::new();
         let metrics = GameMetrics::new(&registry);
-        metrics.time("turn", &Labels::new(), 1.0).unwrap();
+        metrics.time("turn", &Labels::new(), 1.0);
         for name in ["turn_seconds", "turn.seconds_count"] {
-            let error = metrics.set(name, &Labels::new(), 1.0).unwrap_err();
-            assert!(error.message.contains("the timer \"turn\""), "{}", error.message);
+            metrics.set(name, &Labels::new(), 7.0);
         }
-        metrics.count("a.b", &Labels::new(), 1).unwrap();
-        assert!(metrics.count("a_b", &Labels::new(), 1).is_err(), "both are game_a_b_total");
+        metrics.count("a.b", &Labels::new(), 1);
+        metrics.count("a_b", &Labels::new(), 1);
+        assert_eq!(metrics.dropped.value(), 3);
+        let text = registry.render();
+        assert!(text.contains("game_turn_seconds_count 1\n") && text.contains("game_a_b_total 1\n"), "{text}");
+    }
+
+    #[test]
+    fn names_and_values_are_bounded() {
+        let registry = Registry::new();
+        let metrics = GameMetrics::new(&registry);
         let long = "x".repeat(NAME_BYTES_MAX + 1);
         for name in ["", &long] {
-            assert!(metrics.count(name, &Labels::new(), 1).is_err());
-            assert!(metrics.count("ok", &labels([(name, "x")]), 1).is_err());
+            assert!(check(name, &Labels::new()).is_err());
+            assert!(check("ok", &labels([(name, "x")])).is_err());
+            metrics.count(name, &Labels::new(), 1);
         }
-        let many = (0..=LABELS_MAX).map(|number| (format!("l{number}"), String::new())).collect();
-        assert!(metrics.count("ok", &many, 1).is_err());
-        metrics.count("ok", &labels([("l", &"ü".repeat(LABEL_BYTES_MAX))]), 1).unwrap();
+        assert_eq!(metrics.dropped.value(), 2);
+        let many = |count| (0..count).map(|number| (format!("l{number}"), String::new())).collect();
+        assert!(check("ok", &many(LABELS_MAX)).is_ok());
+        assert!(check("ok", &many(LABELS_MAX + 1)).is_err());
+        metrics.count("ok", &labels([("l", &"ü".repeat(LABEL_BYTES_MAX))]), 1);
         let value = "ü".repeat(LABEL_BYTES_MAX / 2);
         assert!(registry.render().contains(&format!("game_ok_total{{l=\"{value}\"}} 1")));
     }

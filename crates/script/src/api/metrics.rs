@@ -2,11 +2,9 @@
 
 use super::table::strings;
 use crate::arguments::Arguments;
-use crate::error::ScriptError;
 use crate::function::{Function, Outcome, Parameter, optional, required};
 use crate::vm::VmState;
-use aether_services::ServiceError;
-use aether_services::game_metrics::{GameMetrics, Labels};
+use aether_services::game_metrics::{GameMetrics, Labels, check};
 
 /// Nanoseconds of a second: timers of Nakama modules record nanoseconds.
 const SECOND_NS: f64 = 1e9;
@@ -39,15 +37,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 ];
 
 /// Records a value of the name and the labels in the arguments.
-fn record(
-    state: &VmState,
-    args: &Arguments,
-    record: impl FnOnce(&GameMetrics, &str, &Labels) -> Result<(), ServiceError>,
-) -> Outcome {
+fn record(state: &VmState, args: &Arguments, record: impl FnOnce(&GameMetrics, &str, &Labels)) -> Outcome {
     let (name, labels) = (args.text(0)?, strings(args, 1)?);
-    match state.metrics.get() {
-        Some(metrics) => record(metrics, name, &labels)?,
-        None => return Err(ScriptError::invalid("metrics cannot be recorded here; record them in a call or a match")),
+    // Errors depend on the arguments alone, so that a match replays in the same way without metrics.
+    check(name, &labels)?;
+    if let Some(metrics) = state.metrics() {
+        record(metrics, name, &labels);
     }
     Ok(Vec::new())
 }

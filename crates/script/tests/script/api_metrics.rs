@@ -34,12 +34,14 @@ async fn wrong_arguments_are_errors_and_too_many_series_are_dropped() {
     api.refuse("nk.metrics_gauge_set", json!([null, {}, 1]), "name").await;
     api.refuse("nk.metrics_timer_record", json!(["turn", {}, "1"]), "value").await;
     api.run("nk.metrics_timer_record", json!(["turn", {}, 1])).await;
-    let error = api.fail("nk.metrics_gauge_set", json!(["turn_seconds_count", {}, 1])).await;
-    assert!(error.contains("would look like the timer"), "{error}");
+    let error = api.fail("nk.metrics_gauge_set", json!(["x".repeat(65), {}, 1])).await;
+    assert!(error.contains("The name of a metric"), "{error}");
     assert_eq!(api.scripts.server.metric("aether_game_metrics_dropped_total", &[]), 0.0);
+    api.run("nk.metrics_gauge_set", json!(["turn_seconds_count", {}, 1])).await;
+    assert_eq!(api.scripts.server.metric("aether_game_metrics_dropped_total", &[]), 1.0, "it looks like the timer");
     for user in 0..=aether_services::game_metrics::SERIES_PER_NAME_MAX {
         api.run("nk.metrics_counter_add", json!(["visits", { "user": user.to_string() }, 1])).await;
     }
-    assert_eq!(api.scripts.server.metric("aether_game_metrics_dropped_total", &[]), 1.0);
+    assert_eq!(api.scripts.server.metric("aether_game_metrics_dropped_total", &[]), 2.0);
     api.stop().await;
 }

@@ -19,4 +19,8 @@ mod api_status;
 mod api_stream;
 mod api_tournament;
 mod calls;
+mod match_rooms;
+mod matches;
 mod support;
+mod viewer;
+mod world;

@@ -51,18 +51,36 @@ impl ScriptServer {
         for (name, text) in modules {
             write_module(&folder, name, text);
         }
-        let configured = folder.clone();
-        let configure = |config: &mut aether_server::config::Config| {
-            config.script.folder = Some(configured);
-            change(config);
-        };
-        let server = TestServer::start_with(configure, extend).await;
+        let server = start_server(&folder, change, extend).await;
         ScriptServer { server, folder }
+    }
+
+    /// Starts a server with modules on a database file, which [`ScriptServer::restart`] keeps.
+    pub async fn start_stored(modules: &[(&str, &str)]) -> ScriptServer {
+        let scripts = ScriptServer::start(modules).await;
+        scripts.restart().await
+    }
+
+    /// Stops the server, and starts another one with the same modules and database file.
+    pub async fn restart(mut self) -> ScriptServer {
+        self.server.stop_within(std::time::Duration::ZERO).await;
+        let url = format!("sqlite:{}", self.folder.join("aether.db").display());
+        let change = |config: &mut aether_server::config::Config| {
+            config.database.url = Some(aether_server::config::Secret::new(&url));
+        };
+        self.server = start_server(&self.folder, change, |server| server).await;
+        self
     }
 
     /// Writes a module into the folder.
     pub fn write(&self, name: &str, text: &str) {
         write_module(&self.folder, name, text);
+    }
+
+    /// Loads the modules of the folder again.
+    pub async fn reload(&self) -> Result<(), String> {
+        let scripts = self.server.running().scripts().expect("there are scripts");
+        scripts.load(self.server.services()).await.map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// Signs a new user in.
@@ -74,6 +92,19 @@ impl ScriptServer {
     pub async fn stop(mut self) {
         self.server.stop_within(std::time::Duration::from_millis(200)).await;
     }
+}
+
+async fn start_server(
+    folder: &std::path::Path,
+    change: impl FnOnce(&mut aether_server::config::Config),
+    extend: impl FnOnce(aether_server::Server) -> aether_server::Server,
+) -> TestServer {
+    let configured = folder.to_owned();
+    let configure = |config: &mut aether_server::config::Config| {
+        config.script.folder = Some(configured);
+        change(config);
+    };
+    TestServer::start_with(configure, extend).await
 }
 
 fn write_module(folder: &std::path::Path, name: &str, text: &str) {
