@@ -9,12 +9,20 @@
 
 mod api;
 mod arguments;
+mod call_module;
 mod codes;
 mod context;
 mod error;
+mod event_queue;
+mod failures;
+mod forwarders;
 mod function;
+mod hook_name;
+mod indexes;
+mod json;
 mod program;
 mod registrations;
+mod schedules;
 mod scripts;
 mod source;
 mod value;
@@ -22,7 +30,8 @@ mod vm;
 
 pub use error::{ErrorKind, ScriptError};
 pub use program::{CallLimits, MatchLimits, Program};
-pub use registrations::Kind;
-pub use scripts::{MODULE, ScriptSettings, Scripts};
+pub use registrations::{Kind, REGISTERED_MAX, SCHEDULE_NAME_BYTES_MAX, SCHEDULES_MAX};
+pub use schedules::{DueRun, SCHEDULES_COLLECTION};
+pub use scripts::{MODULE, SHUTDOWN_TIME_MAX, ScriptSettings, Scripts};
 pub use source::{MODULE_BYTES_MAX, MODULES_MAX, SOURCES_BYTES_MAX, Sources};
 pub use value::{InvalidValue, Key, Map, VALUE_BYTES_MAX, VALUE_DEPTH_MAX, Value};

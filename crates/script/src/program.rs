@@ -1,6 +1,7 @@
 //! [`Program`]: the sources of a folder at one moment, loaded, with a pool of VMs that run its functions.
 
 use crate::arguments::Arguments;
+use crate::context;
 use crate::error::{ErrorKind, ScriptError};
 use crate::function::Run;
 use crate::registrations::Kind;
@@ -8,6 +9,8 @@ use crate::scripts::ScriptServices;
 use crate::source::Sources;
 use crate::value::Value;
 use crate::vm::{Step, Suspended, Vm, VmKind, VmSettings};
+use aether_services::leaderboard::Schedule;
+use aether_services::storage::IndexDefinition;
 use mlua::MultiValue;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -52,9 +55,14 @@ impl Default for MatchLimits {
 pub struct Program {
     sources: Arc<Sources>,
     limits: CallLimits,
+    /// Kinds and names of the registered functions, sorted.
     registered: Vec<(Kind, String)>,
+    schedules: Vec<(String, Schedule)>,
+    indexes: Vec<IndexDefinition>,
     idle: Mutex<Vec<Vm>>,
     places: Semaphore,
+    /// VM of filters of storage indexes, which run at once and call no services. None if there are no filters.
+    filters: Option<Mutex<Vm>>,
 }
 
 impl Program {
@@ -66,9 +74,14 @@ impl Program {
     ) -> Result<Program, ScriptError> {
         let sources = Arc::new(sources);
         let vm = load_vm(&sources, &limits, services).await?;
-        let registered = vm.state().registrations().names();
+        let (registered, schedules, indexes) = {
+            let registrations = vm.state().registrations();
+            (registrations.names(), registrations.schedules(), registrations.indexes())
+        };
+        let has_filters = registered.iter().any(|(kind, _)| *kind == Kind::IndexFilter);
+        let filters = if has_filters { Some(Mutex::new(load_vm(&sources, &limits, services).await?)) } else { None };
         let (idle, places) = (Mutex::new(vec![vm]), Semaphore::new(limits.vms_max));
-        Ok(Program { sources, limits, registered, idle, places })
+        Ok(Program { sources, limits, registered, schedules, indexes, idle, places, filters })
     }
 
     /// Returns the sources.
@@ -83,16 +96,33 @@ impl Program {
         &self.registered
     }
 
-    /// Calls a registered function with values.
-    pub(crate) async fn call(
+    /// Returns true if there is a function of this kind and name.
+    #[must_use]
+    pub fn has(&self, kind: Kind, name: &str) -> bool {
+        self.registered.binary_search_by(|(known, of)| (*known, of.as_str()).cmp(&(kind, name))).is_ok()
+    }
+
+    /// Returns the schedules with the names of their functions.
+    pub(crate) fn schedules(&self) -> &[(String, Schedule)] {
+        &self.schedules
+    }
+
+    /// Returns the storage indexes.
+    pub(crate) fn indexes(&self) -> &[IndexDefinition] {
+        &self.indexes
+    }
+
+    /// Calls a registered function in a VM of the pool. `arguments` makes its arguments, and `read` its result.
+    pub(crate) async fn call<T>(
         &self,
         services: &ScriptServices,
         (kind, name): (Kind, &str),
-        arguments: &[Value],
-    ) -> Result<Vec<Value>, ScriptError> {
+        arguments: impl FnOnce(&Vm) -> mlua::Result<MultiValue>,
+        read: impl FnOnce(MultiValue) -> Result<T, ScriptError>,
+    ) -> Result<T, ScriptError> {
         let _place = self.places.acquire().await.map_err(|_| ScriptError::invalid("the scripts were stopped"))?;
         let vm = self.vm(services).await?;
-        let outcome = self.call_in(&vm, services, (kind, name), arguments).await;
+        let outcome = self.call_in(&vm, services, (kind, name), arguments).await.and_then(read);
         if !outcome.as_ref().is_err_and(ScriptError::spoils_vm) {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(vm);
         }
@@ -104,15 +134,38 @@ impl Program {
         vm: &Vm,
         services: &ScriptServices,
         (kind, name): (Kind, &str),
-        arguments: &[Value],
-    ) -> Result<Vec<Value>, ScriptError> {
+        arguments: impl FnOnce(&Vm) -> mlua::Result<MultiValue>,
+    ) -> Result<MultiValue, ScriptError> {
+        vm.state().set_now_ms(services.now_ms());
+        let step = self.start(vm, (kind, name), arguments)?;
+        run(vm, step, services).await
+    }
+
+    /// Calls a filter of a storage index. It may not call services.
+    pub(crate) fn filter(
+        &self,
+        index: &str,
+        arguments: impl FnOnce(&Vm) -> mlua::Result<MultiValue>,
+    ) -> Result<bool, ScriptError> {
+        let Some(filters) = &self.filters else { return Ok(true) };
+        let vm = filters.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.start(&vm, (Kind::IndexFilter, index), arguments)? {
+            Step::Done(results) => Ok(results.front().is_some_and(|value| value.as_boolean() == Some(true))),
+            Step::Suspended(_) => Err(ScriptError::invalid("the filter of a storage index cannot call services")),
+        }
+    }
+
+    fn start(
+        &self,
+        vm: &Vm,
+        (kind, name): (Kind, &str),
+        arguments: impl FnOnce(&Vm) -> mlua::Result<MultiValue>,
+    ) -> Result<Step, ScriptError> {
         let function = vm.state().registrations().find(kind, name).ok_or_else(|| {
             ScriptError::new(ErrorKind::Missing, format!("the function `{name}` is registered no longer"))
         })?;
-        vm.state().set_now_ms(services.now_ms());
-        let step = vm.call(&function, arguments, self.limits.time_max)?;
-        let results = run(vm, step, services).await?;
-        vm.values(&results)
+        let arguments = arguments(vm).map_err(|error| vm.error(&error))?;
+        vm.start(&function, arguments, self.limits.time_max)
     }
 
     async fn vm(&self, services: &ScriptServices) -> Result<Vm, ScriptError> {
@@ -128,11 +181,13 @@ impl Program {
 async fn load_vm(sources: &Arc<Sources>, limits: &CallLimits, services: &ScriptServices) -> Result<Vm, ScriptError> {
     let settings = VmSettings { kind: VmKind::Call, memory_max: limits.memory_max, seed: services.seed() };
     let vm = Vm::new(Arc::clone(sources), &settings)?;
+    context::prepare(&vm, services.scripts.settings()).map_err(|error| vm.error(&error))?;
     vm.state().set_now_ms(services.now_ms());
     for module in sources.names() {
         let step = vm.require(module, LOAD_TIME_MAX)?;
         run(&vm, step, services).await?;
     }
+    vm.state().registrations().complete();
     Ok(vm)
 }
 

@@ -1,20 +1,29 @@
 //! [`Scripts`]: the scripts of a server, which are loaded at its start and replaced while it runs.
 
-use crate::context::call_context;
+use crate::call_module;
+use crate::context::context_table;
 use crate::error::ScriptError;
+use crate::event_queue::EventQueue;
+use crate::failures::Failures;
+use crate::indexes::AddedIndexes;
 use crate::program::{CallLimits, MatchLimits, Program};
-use crate::registrations::Kind;
+use crate::registrations::{Kind, SINGLE};
+use crate::schedules::ScheduleTimes;
 use crate::source::Sources;
-use crate::value::Value;
-use aether_services::calls::Module;
-use aether_services::{CallContext, ServiceError, Services};
+use aether_services::Services;
+use mlua::MultiValue;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
-use tracing::{error, info};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
+use std::time::Duration;
+use tracing::{info, warn};
 
 /// Name of the scripts' module in the call table.
 pub const MODULE: &str = "lua";
+
+/// Longest time of the function that runs when the server stops, including its calls of services.
+pub const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Settings of the scripts.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +48,14 @@ pub struct Scripts {
     program: RwLock<Option<Arc<Program>>>,
     /// Locked while the scripts are loaded, so that concurrent reloads follow each other.
     loading: tokio::sync::Mutex<()>,
+    /// Services of the first load. Weak, because they own the forwarders.
+    services: OnceLock<Weak<Services>>,
+    /// True once the functions of `run_once` have run.
+    has_run_once: AtomicBool,
+    pub(crate) failures: Failures,
+    pub(crate) events: EventQueue,
+    pub(crate) schedule_times: ScheduleTimes,
+    pub(crate) added_indexes: AddedIndexes,
 }
 
 /// Services as a call of a script uses them.
@@ -51,7 +68,7 @@ pub(crate) struct ScriptServices {
 impl ScriptServices {
     /// Returns the time, in milliseconds since 1970.
     pub fn now_ms(&self) -> i64 {
-        i64::try_from(self.services.clock.now_ms()).unwrap_or(i64::MAX)
+        self.services.clock.now_ms()
     }
 
     /// Returns a seed for random numbers.
@@ -64,7 +81,17 @@ impl Scripts {
     /// Creates the scripts without loading them.
     #[must_use]
     pub fn new(settings: ScriptSettings) -> Arc<Scripts> {
-        Arc::new(Scripts { settings, program: RwLock::new(None), loading: tokio::sync::Mutex::new(()) })
+        Arc::new(Scripts {
+            settings,
+            program: RwLock::new(None),
+            loading: tokio::sync::Mutex::new(()),
+            services: OnceLock::new(),
+            has_run_once: AtomicBool::new(false),
+            failures: Failures::default(),
+            events: EventQueue::default(),
+            schedule_times: ScheduleTimes::default(),
+            added_indexes: AddedIndexes::default(),
+        })
     }
 
     /// Returns the settings.
@@ -79,7 +106,8 @@ impl Scripts {
         self.program.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the folder, loads its modules, and lets the server use them. After an error the former modules stay in use.
+    /// Reads the folder, loads its modules, and lets the server use them. After an error the former modules stay in use. The
+    /// first load also runs the functions of `run_once`.
     pub async fn load(self: &Arc<Self>, services: &Arc<Services>) -> Result<Arc<Program>, ScriptError> {
         let _loading = self.loading.lock().await;
         let folder = self.settings.folder.clone();
@@ -87,66 +115,62 @@ impl Scripts {
         let sources = read.map_err(|error| ScriptError::invalid(error.to_string()))??;
         let used = ScriptServices { services: Arc::clone(services), scripts: Arc::clone(self) };
         let program = Arc::new(Program::load(sources, self.settings.limits, &used).await?);
-        services.calls.replace(MODULE, self.module(&program)?)?;
+        let module = call_module::build(self, &program, services)?;
+        let is_running = self.program().is_some();
+        self.added_indexes.add(self, &program, (services, is_running)).await?;
+        if !self.has_run_once.swap(true, Ordering::Relaxed) {
+            self.run_once(&program, &used).await.inspect_err(|_| self.has_run_once.store(false, Ordering::Relaxed))?;
+        }
+        let _ = self.services.set(Arc::downgrade(services));
+        services.calls.replace(MODULE, module)?;
         *self.program.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&program));
+        self.events.start(self);
         info!(modules = program.sources().names().count(), functions = program.registered().len(), "scripts loaded");
         Ok(program)
+    }
+
+    async fn run_once(&self, program: &Program, used: &ScriptServices) -> Result<(), ScriptError> {
+        let functions = program.registered().iter().filter(|(kind, _)| *kind == Kind::Once);
+        for (kind, name) in functions {
+            let arguments =
+                |vm: &crate::vm::Vm| Ok(MultiValue::from_iter([table(context_table(vm, "run_once", None)?)]));
+            program.call(used, (*kind, name), arguments, |_| Ok(())).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the function that modules registered for the stop of the server, for at most [`SHUTDOWN_TIME_MAX`].
+    pub async fn shut_down(self: &Arc<Self>) {
+        let Some((program, used)) = self.with_function(Kind::Shutdown) else { return };
+        let arguments = |vm: &crate::vm::Vm| Ok(MultiValue::from_iter([table(context_table(vm, "shutdown", None)?)]));
+        let call = program.call(&used, (Kind::Shutdown, SINGLE), arguments, |_| Ok(()));
+        match tokio::time::timeout(SHUTDOWN_TIME_MAX, call).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => drop(self.failures.report("shutdown", error)),
+            Err(_) => warn!(seconds = SHUTDOWN_TIME_MAX.as_secs(), "shutdown function of the scripts took too long"),
+        }
     }
 
     /// Releases the scripts, so that the services can be closed.
     pub fn stop(&self, services: &Services) {
         let _ = services.calls.remove(MODULE);
         *self.program.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.events.stop();
     }
 
-    /// Returns the module of the call table: functions and hooks that run the program.
-    fn module(self: &Arc<Self>, program: &Arc<Program>) -> Result<Module, ServiceError> {
-        let mut module = Module::default();
-        for (kind, name) in program.registered() {
-            let (scripts, program) = (Arc::downgrade(self), Arc::clone(program));
-            let called = name.clone();
-            match kind {
-                Kind::Rpc => module.functions.register_rpc(name, move |services, context, payload| {
-                    let (scripts, program, name) = (scripts.clone(), Arc::clone(&program), called.clone());
-                    async move {
-                        let Some(scripts) = scripts.upgrade() else { return Err(stopped()) };
-                        let used = ScriptServices { services, scripts };
-                        rpc(&program, &used, &name, &context, payload).await
-                    }
-                })?,
-                Kind::Before | Kind::After => {}
-            }
-        }
-        Ok(module)
+    /// Returns the services; none before the first load and after they were closed.
+    pub(crate) fn used(self: &Arc<Self>) -> Option<ScriptServices> {
+        let services = self.services.get()?.upgrade()?;
+        Some(ScriptServices { services, scripts: Arc::clone(self) })
+    }
+
+    /// Returns the program and the services, if the program has a function of a kind that has one function.
+    pub(crate) fn with_function(self: &Arc<Self>, kind: Kind) -> Option<(Arc<Program>, ScriptServices)> {
+        let program = self.program().filter(|program| program.has(kind, SINGLE))?;
+        Some((program, self.used()?))
     }
 }
 
-fn stopped() -> ServiceError {
-    ServiceError::new(aether_services::GrpcCode::Unavailable, "The scripts were stopped. Try again later.")
-}
-
-async fn rpc(
-    program: &Program,
-    used: &ScriptServices,
-    name: &str,
-    context: &CallContext,
-    payload: String,
-) -> Result<String, ServiceError> {
-    let arguments = [call_context(used, "rpc", context), Value::from(payload)];
-    let results = program.call(used, (Kind::Rpc, name), &arguments).await.map_err(|error| log(name, error))?;
-    match results.into_iter().next().unwrap_or_default() {
-        Value::Nil => Ok(String::new()),
-        Value::Text(bytes) => String::from_utf8(bytes).map_err(|_| log(name, not_text("bytes"))),
-        other => Err(log(name, not_text(other.type_name()))),
-    }
-}
-
-fn not_text(found: &str) -> ScriptError {
-    ScriptError::invalid(format!("an RPC function must return a string, got {found}; use json_encode for tables"))
-}
-
-/// Logs an error of a script, and returns that of the caller.
-fn log(function: &str, error: ScriptError) -> ServiceError {
-    error!(function, kind = error.kind.name(), %error, "script failed");
-    error.into()
+pub(crate) fn table(table: mlua::Table) -> mlua::Value {
+    mlua::Value::Table(table)
 }

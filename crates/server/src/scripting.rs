@@ -2,14 +2,23 @@
 
 use crate::config::Config;
 use crate::running::StartError;
+use aether_metrics::Registry;
 use aether_script::{CallLimits, MatchLimits, ScriptSettings, Scripts};
-use aether_services::Services;
+use aether_services::{Services, ServicesExtensions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
+use tracing::warn;
 
-/// Creates the scripts of the configured folder, without loading them; none if there is no folder.
-pub(crate) fn open(config: &Config, version: &str, node: &str) -> Result<Option<Arc<Scripts>>, StartError> {
+/// Creates the scripts of the configured folder, without loading them, and adds their forwarders to the extensions of the
+/// services; none if there is no folder.
+pub(crate) fn open(
+    config: &Config,
+    version: &str,
+    extensions: &mut ServicesExtensions,
+    registry: &Registry,
+) -> Result<Option<Arc<Scripts>>, StartError> {
     let Some(folder) = config.script_folder() else { return Ok(None) };
     if !folder.is_dir() {
         let text = format!("script.folder: {} is not a folder. Create it, or remove the setting.", folder.display());
@@ -17,7 +26,7 @@ pub(crate) fn open(config: &Config, version: &str, node: &str) -> Result<Option<
     }
     let script = &config.script;
     let mebibytes = |count: u32| usize::try_from(count).unwrap_or(usize::MAX) << 20;
-    Ok(Some(Scripts::new(ScriptSettings {
+    let scripts = Scripts::new(ScriptSettings {
         folder,
         limits: CallLimits {
             time_max: Duration::from_millis(script.call_ms.into()),
@@ -29,9 +38,12 @@ pub(crate) fn open(config: &Config, version: &str, node: &str) -> Result<Option<
             memory_max: mebibytes(script.match_memory_mib),
         },
         environment: environment(&script.environment)?,
-        node: node.to_owned(),
+        // As presences of the socket show it.
+        node: config.node_name.to_string(),
         version: version.to_owned(),
-    })))
+    });
+    scripts.extend(extensions, registry);
+    Ok(Some(scripts))
 }
 
 /// Loads the scripts at the start. A module that does not load stops the start, as a wrong configuration does.
@@ -40,6 +52,20 @@ pub(crate) async fn load(scripts: Option<&Arc<Scripts>>, services: &Arc<Services
     let loaded = scripts.load(services).await;
     loaded.map_err(|error| StartError::Game(format!("The scripts cannot be loaded: {error}")))?;
     Ok(())
+}
+
+/// Runs scheduled functions until the task is aborted.
+pub(crate) async fn run_schedules(scripts: Arc<Scripts>, services: Arc<Services>) {
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    let mut runs = JoinSet::new();
+    loop {
+        second.tick().await;
+        match scripts.claim_due(&services, services.clock.now_seconds()).await {
+            Ok(due) => due.into_iter().for_each(|due| drop(runs.spawn(due.run()))),
+            Err(error) => warn!(%error, "scheduled functions not run: database unavailable"),
+        }
+        while runs.try_join_next().is_some() {}
+    }
 }
 
 fn environment(entries: &[String]) -> Result<BTreeMap<String, String>, StartError> {

@@ -271,7 +271,8 @@ impl Vm {
         error
     }
 
-    fn error(&self, error: &mlua::Error) -> ScriptError {
+    /// Converts an error of mlua.
+    pub fn error(&self, error: &mlua::Error) -> ScriptError {
         script_error(&self.state.budget, error)
     }
 }

@@ -1,4 +1,11 @@
 //! Lua scripts through a running server.
 
 mod calls;
+mod events;
+mod hooks;
+mod indexes;
+mod lifecycle;
+mod routes;
+mod rpc;
+mod schedules;
 mod support;
