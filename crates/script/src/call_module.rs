@@ -4,8 +4,9 @@ use crate::context::context_table;
 use crate::error::ScriptError;
 use crate::hook_name::envelope_field;
 use crate::json::{json_to_lua, message_from_lua};
+use crate::matches::{SERVICE_FUNCTION, room_type, serve};
 use crate::program::Program;
-use crate::registrations::Kind;
+use crate::registrations::RegistrationKind;
 use crate::scripts::{ScriptServices, Scripts, table};
 use crate::vm::Vm;
 use aether_services::calls::{Module, RouteAnswer, RouteRequest};
@@ -13,6 +14,8 @@ use aether_services::{CallContext, GrpcCode, ServiceError, Services};
 use mlua::{MultiValue, Table};
 use serde_json::Value;
 use std::sync::{Arc, Weak};
+
+const STOPPED: ServiceError = ServiceError::new(GrpcCode::Unavailable, "The scripts were stopped. Try again later.");
 
 /// Function of a program that the call table calls.
 #[derive(Clone)]
@@ -23,7 +26,7 @@ struct Target {
 }
 
 struct TargetFunction {
-    kind: Kind,
+    kind: RegistrationKind,
     name: String,
     /// Fields of the envelopes that hold request and answer. None for messages without envelopes.
     fields: Option<(String, Option<String>)>,
@@ -33,27 +36,40 @@ struct TargetFunction {
 pub(crate) fn build(
     scripts: &Arc<Scripts>,
     program: &Arc<Program>,
-    services: &Services,
+    services: &Arc<Services>,
 ) -> Result<Module, ServiceError> {
     let mut module = Module { wants_headers: true, ..Module::default() };
+    let of_matches = Arc::downgrade(scripts);
+    module.functions.register_call(SERVICE_FUNCTION, move |services, payload| {
+        let scripts = of_matches.upgrade();
+        async move { serve(ScriptServices { services, scripts: scripts.ok_or(STOPPED)? }, payload).await }
+    })?;
+    for handler in program.handlers() {
+        module.match_types.register(Arc::new(room_type(handler, program, scripts, services)))?;
+    }
     for (kind, name) in program.registered() {
-        let fields = matches!(kind, Kind::SocketBefore | Kind::SocketAfter).then(|| envelope_fields(services, name));
+        let fields = matches!(kind, RegistrationKind::SocketBefore | RegistrationKind::SocketAfter)
+            .then(|| envelope_fields(services, name));
         let function = Arc::new(TargetFunction { kind: *kind, name: name.clone(), fields });
         let target = Target { scripts: Arc::downgrade(scripts), program: Arc::clone(program), function };
         match kind {
-            Kind::Rpc => module.functions.register_rpc(name, move |services, context, payload| {
+            RegistrationKind::Rpc => module.functions.register_rpc(name, move |services, context, payload| {
                 let target = target.clone();
                 async move { target.rpc(services, &context, payload).await }
             })?,
-            Kind::Before | Kind::SocketBefore => module.hooks.before_named(name, move |context, request| {
-                let target = target.clone();
-                async move { target.before(&context, &request).await }
-            })?,
-            Kind::After | Kind::SocketAfter => module.hooks.after_named(name, move |context, request, answer| {
-                let target = target.clone();
-                async move { target.after(&context, &request, &answer).await }
-            })?,
-            Kind::Route => {
+            RegistrationKind::Before | RegistrationKind::SocketBefore => {
+                module.hooks.before_named(name, move |context, request| {
+                    let target = target.clone();
+                    async move { target.before(&context, &request).await }
+                })?
+            }
+            RegistrationKind::After | RegistrationKind::SocketAfter => {
+                module.hooks.after_named(name, move |context, request, answer| {
+                    let target = target.clone();
+                    async move { target.after(&context, &request, &answer).await }
+                })?
+            }
+            RegistrationKind::Route => {
                 let (method, path) = name.split_once(' ').unwrap_or(("GET", name));
                 module.routes.register(method, path, move |services, context, request| {
                     let target = target.clone();
@@ -75,8 +91,6 @@ fn envelope_fields(services: &Services, operation: &str) -> (String, Option<Stri
 
 impl Target {
     fn used(&self) -> Result<ScriptServices, ServiceError> {
-        const STOPPED: ServiceError =
-            ServiceError::new(GrpcCode::Unavailable, "The scripts were stopped. Try again later.");
         self.scripts.upgrade().and_then(|scripts| scripts.used()).ok_or(STOPPED)
     }
 

@@ -3,7 +3,7 @@
 //! Whoever reports them does not wait. They run in the order of their reports for each user.
 
 use crate::context::context_table;
-use crate::registrations::{Kind, SINGLE};
+use crate::registrations::{RegistrationKind, SINGLE};
 use crate::scripts::{Scripts, table};
 use crate::vm::Vm;
 use aether_services::CallContext;
@@ -27,7 +27,7 @@ pub(crate) struct EventQueue {
 
 /// Event that waits.
 pub(crate) struct QueuedEvent {
-    pub kind: Kind,
+    pub kind: RegistrationKind,
     pub context: Arc<CallContext>,
     pub event: Option<Event>,
 }
@@ -88,10 +88,10 @@ fn arguments(vm: &Vm, event: &QueuedEvent) -> mlua::Result<MultiValue> {
     Ok(MultiValue::from_iter([context, table(shown)]))
 }
 
-fn mode(kind: Kind) -> &'static str {
+fn mode(kind: RegistrationKind) -> &'static str {
     match kind {
-        Kind::SessionStart => "session_start",
-        Kind::SessionEnd => "session_end",
+        RegistrationKind::SessionStart => "session_start",
+        RegistrationKind::SessionEnd => "session_end",
         _ => "event",
     }
 }

@@ -5,10 +5,9 @@ use crate::context::context_table;
 use crate::error::ScriptError;
 use crate::event_queue::QueuedEvent;
 use crate::json::json_to_lua;
-use crate::registrations::{Kind, SINGLE};
+use crate::registrations::{RegistrationKind, SINGLE};
 use crate::scripts::{Scripts, table};
 use crate::vm::Vm;
-use aether_metrics::Registry;
 use aether_services::event::Event;
 use aether_services::leaderboard::{Board, order_number};
 use aether_services::matchmaker::{Candidate, MatchPlan, MatchedAnswer, MatchedHook, MatchedUser};
@@ -19,17 +18,15 @@ use std::sync::{Arc, Weak};
 
 /// End of a period of a leaderboard or tournament.
 struct PeriodEnd {
-    kind: Kind,
+    kind: RegistrationKind,
     board: Arc<Board>,
     /// Times in seconds since 1970: the end of the active time of a tournament, and the expiry.
     times: Vec<i64>,
 }
 
 impl Scripts {
-    /// Adds the forwarders to the extensions of the services, and the metrics of the scripts to the registry. Call it once,
-    /// before the services open.
-    pub fn extend(self: &Arc<Self>, extensions: &mut ServicesExtensions, registry: &Registry) {
-        self.failures.count_in(registry);
+    /// Adds the forwarders to the extensions of the services. Call it once, before the services open.
+    pub fn extend(self: &Arc<Self>, extensions: &mut ServicesExtensions) {
         let scripts = Arc::downgrade(self);
         let former = extensions.matchmaker_matched.take().map(Arc::new);
         extensions.matchmaker_matched = Some(MatchedHook::new(move |services, candidate| {
@@ -47,32 +44,39 @@ impl Scripts {
         self.extend_periods(extensions);
         let scripts = Arc::downgrade(self);
         extensions.event_handlers.push(Box::new(move |context: &CallContext, event: &Event| {
-            push(&scripts, Kind::Event, || Arc::new(context.clone()), Some(event));
+            push(&scripts, RegistrationKind::Event, || Arc::new(context.clone()), Some(event));
         }));
-        let handler = |kind: Kind| {
+        let handler = |kind: RegistrationKind| {
             let scripts = Arc::downgrade(self);
             Box::new(move |context: &Arc<CallContext>| push(&scripts, kind, || Arc::clone(context), None))
         };
-        extensions.session_handlers.start.push(handler(Kind::SessionStart));
-        extensions.session_handlers.end.push(handler(Kind::SessionEnd));
+        extensions.session_handlers.start.push(handler(RegistrationKind::SessionStart));
+        extensions.session_handlers.end.push(handler(RegistrationKind::SessionEnd));
     }
 
     fn extend_periods(self: &Arc<Self>, extensions: &mut ServicesExtensions) {
         let scripts = Arc::downgrade(self);
         extensions.period_hooks.on_leaderboard_reset(move |_, reset| {
-            let end = PeriodEnd { kind: Kind::LeaderboardReset, board: reset.board, times: vec![reset.expiry] };
+            let end =
+                PeriodEnd { kind: RegistrationKind::LeaderboardReset, board: reset.board, times: vec![reset.expiry] };
             period_ended(scripts.clone(), end)
         });
         let scripts = Arc::downgrade(self);
         extensions.period_hooks.on_tournament_end(move |_, end| {
             let times = vec![end.end, end.expiry];
-            period_ended(scripts.clone(), PeriodEnd { kind: Kind::TournamentEnd, board: end.tournament, times })
+            period_ended(
+                scripts.clone(),
+                PeriodEnd { kind: RegistrationKind::TournamentEnd, board: end.tournament, times },
+            )
         });
         let scripts = Arc::downgrade(self);
         extensions.period_hooks.on_tournament_reset(move |_, reset| {
             let end = reset.tournament.deadlines(reset.expiry - 1).map_or(reset.expiry, |times| times.end_active);
             let times = vec![end, reset.expiry];
-            period_ended(scripts.clone(), PeriodEnd { kind: Kind::TournamentReset, board: reset.tournament, times })
+            period_ended(
+                scripts.clone(),
+                PeriodEnd { kind: RegistrationKind::TournamentReset, board: reset.tournament, times },
+            )
         });
     }
 }
@@ -80,7 +84,7 @@ impl Scripts {
 /// Asks the program for the match of a candidate. None if it has no function for it.
 async fn matched(scripts: &Weak<Scripts>, candidate: &Candidate) -> Result<Option<MatchedAnswer>, ServiceError> {
     let Some(scripts) = scripts.upgrade() else { return Ok(None) };
-    let Some((program, used)) = scripts.with_function(Kind::MatchmakerMatched) else { return Ok(None) };
+    let Some((program, used)) = scripts.with_function(RegistrationKind::MatchmakerMatched) else { return Ok(None) };
     let node = scripts.settings().node.clone();
     let arguments = |vm: &Vm| {
         let context = table(context_table(vm, "matchmaker", None)?);
@@ -88,7 +92,7 @@ async fn matched(scripts: &Weak<Scripts>, candidate: &Candidate) -> Result<Optio
         let users = Value::Array(users.map(|user| matched_user(user, &node)).collect());
         Ok(MultiValue::from_iter([context, json_to_lua(vm.lua(), &users)?]))
     };
-    let answered = program.call(&used, (Kind::MatchmakerMatched, SINGLE), arguments, match_id).await;
+    let answered = program.call(&used, (RegistrationKind::MatchmakerMatched, SINGLE), arguments, match_id).await;
     let plan = match answered.map_err(|error| scripts.failures.report("matchmaker_matched", error))? {
         Some(id) => MatchPlan::Running(id),
         None => MatchPlan::Default,
@@ -128,8 +132,8 @@ async fn period_ended(scripts: Weak<Scripts>, end: PeriodEnd) {
     let Some(scripts) = scripts.upgrade() else { return };
     let Some((program, used)) = scripts.with_function(end.kind) else { return };
     let mode = match end.kind {
-        Kind::TournamentEnd => "tournament_end",
-        Kind::TournamentReset => "tournament_reset",
+        RegistrationKind::TournamentEnd => "tournament_end",
+        RegistrationKind::TournamentReset => "tournament_reset",
         _ => "leaderboard_reset",
     };
     let now = used.now_ms() / 1_000;
@@ -185,7 +189,12 @@ fn board_table(vm: &Vm, board: &Board, now: i64) -> mlua::Result<Table> {
 }
 
 /// Queues an event, if the program has a function for its kind.
-fn push(scripts: &Weak<Scripts>, kind: Kind, context: impl FnOnce() -> Arc<CallContext>, event: Option<&Event>) {
+fn push(
+    scripts: &Weak<Scripts>,
+    kind: RegistrationKind,
+    context: impl FnOnce() -> Arc<CallContext>,
+    event: Option<&Event>,
+) {
     let Some(scripts) = scripts.upgrade() else { return };
     if !scripts.program().is_some_and(|program| program.has(kind, SINGLE)) {
         return;

@@ -1,6 +1,6 @@
 //! Names of hooks and of the operations that they belong to.
 
-use crate::registrations::{Kind, SINGLE};
+use crate::registrations::{RegistrationKind, SINGLE};
 use aether_services::calls::operation_names;
 use aether_services::operation::{self, Operation as _};
 use aether_services::socket;
@@ -8,15 +8,15 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// Names of hooks of `aether.register_hook` that are no operations.
-const EVENTS: [(&str, Kind); 8] = [
-    ("matchmaker_matched", Kind::MatchmakerMatched),
-    ("leaderboard_reset", Kind::LeaderboardReset),
-    ("tournament_end", Kind::TournamentEnd),
-    ("tournament_reset", Kind::TournamentReset),
-    ("session_start", Kind::SessionStart),
-    ("session_end", Kind::SessionEnd),
-    ("event", Kind::Event),
-    ("shutdown", Kind::Shutdown),
+const EVENTS: [(&str, RegistrationKind); 8] = [
+    ("matchmaker_matched", RegistrationKind::MatchmakerMatched),
+    ("leaderboard_reset", RegistrationKind::LeaderboardReset),
+    ("tournament_end", RegistrationKind::TournamentEnd),
+    ("tournament_reset", RegistrationKind::TournamentReset),
+    ("session_start", RegistrationKind::SessionStart),
+    ("session_end", RegistrationKind::SessionEnd),
+    ("event", RegistrationKind::Event),
+    ("shutdown", RegistrationKind::Shutdown),
 ];
 
 /// Name of a hook of `aether.register_hook`.
@@ -24,13 +24,13 @@ pub(crate) struct HookName;
 
 impl HookName {
     /// Returns kind and name of the function of a hook: `before:<operation>`, `after:<operation>`, or an event.
-    pub fn parse(text: &str) -> Result<(Kind, String), String> {
+    pub fn parse(text: &str) -> Result<(RegistrationKind, String), String> {
         if let Some((_, kind)) = EVENTS.iter().find(|(name, _)| *name == text) {
             return Ok((*kind, SINGLE.to_owned()));
         }
         let (kind, name) = match text.split_once(':') {
-            Some(("before", name)) => (Kind::Before, name),
-            Some(("after", name)) => (Kind::After, name),
+            Some(("before", name)) => (RegistrationKind::Before, name),
+            Some(("after", name)) => (RegistrationKind::After, name),
             _ => {
                 let events = EVENTS.map(|(name, _)| name).join(", ");
                 return Err(format!(
@@ -89,8 +89,8 @@ mod tests {
         assert!(request_operation("ChannelJoin").is_err());
         assert!(socket_operation("GetAccount").is_err());
         assert!(request_operation("RpcFunc").is_err());
-        assert_eq!(HookName::parse("before:rpcfunc"), Ok((Kind::Before, "RpcFunc".to_owned())));
-        assert_eq!(HookName::parse("session_end"), Ok((Kind::SessionEnd, String::new())));
+        assert_eq!(HookName::parse("before:rpcfunc"), Ok((RegistrationKind::Before, "RpcFunc".to_owned())));
+        assert_eq!(HookName::parse("session_end"), Ok((RegistrationKind::SessionEnd, String::new())));
         for wrong in ["before:Nothing", "GetAccount", "during:GetAccount", ""] {
             assert!(HookName::parse(wrong).is_err(), "{wrong}");
         }

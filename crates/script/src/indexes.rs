@@ -4,7 +4,7 @@ use crate::context::context_table;
 use crate::error::ScriptError;
 use crate::json::json_to_lua;
 use crate::program::Program;
-use crate::registrations::Kind;
+use crate::registrations::RegistrationKind;
 use crate::scripts::{Scripts, table};
 use crate::vm::Vm;
 use aether_services::Services;
@@ -42,11 +42,11 @@ impl AddedIndexes {
                 None => {}
             }
             let mut definition = definition.clone();
-            if program.has(Kind::IndexFilter, &name) {
+            if program.has(RegistrationKind::IndexFilter, &name) {
                 let (scripts, loading, index) = (Arc::downgrade(scripts), Arc::downgrade(program), name.clone());
                 definition = definition.filter(move |object| is_indexed(&scripts, &loading, &index, object));
             }
-            services.storage.add_index(definition, &scripts.failures.registry(), is_running).await?;
+            services.storage.add_index(definition, &scripts.settings().registry, is_running).await?;
             self.by_name().insert(name, text);
         }
         Ok(())

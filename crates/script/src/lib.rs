@@ -20,6 +20,7 @@ mod function;
 mod hook_name;
 mod indexes;
 mod json;
+mod matches;
 mod program;
 mod registrations;
 mod schedules;
@@ -29,8 +30,9 @@ mod value;
 mod vm;
 
 pub use error::{ErrorKind, ScriptError};
+pub use matches::{LocalMatch, recorded_matches, reload_code};
 pub use program::{CallLimits, MatchLimits, Program};
-pub use registrations::{Kind, REGISTERED_MAX, SCHEDULE_NAME_BYTES_MAX, SCHEDULES_MAX};
+pub use registrations::{REGISTERED_MAX, RegistrationKind, SCHEDULE_NAME_BYTES_MAX, SCHEDULES_MAX};
 pub use schedules::{DueRun, SCHEDULES_COLLECTION};
 pub use scripts::{MODULE, SHUTDOWN_TIME_MAX, ScriptSettings, Scripts};
 pub use source::{MODULE_BYTES_MAX, MODULES_MAX, SOURCES_BYTES_MAX, Sources};

@@ -4,7 +4,8 @@ use crate::arguments::Arguments;
 use crate::context;
 use crate::error::{ErrorKind, ScriptError};
 use crate::function::Run;
-use crate::registrations::Kind;
+use crate::matches::{HandlerInfo, is_handler, read_settings};
+use crate::registrations::{RegisteredMatch, RegistrationKind};
 use crate::scripts::ScriptServices;
 use crate::source::Sources;
 use crate::value::Value;
@@ -56,9 +57,10 @@ pub struct Program {
     sources: Arc<Sources>,
     limits: CallLimits,
     /// Kinds and names of the registered functions, sorted.
-    registered: Vec<(Kind, String)>,
+    registered: Vec<(RegistrationKind, String)>,
     schedules: Vec<(String, Schedule)>,
     indexes: Vec<IndexDefinition>,
+    handlers: Vec<HandlerInfo>,
     idle: Mutex<Vec<Vm>>,
     places: Semaphore,
     /// VM of filters of storage indexes, which run at once and call no services. None if there are no filters.
@@ -78,10 +80,11 @@ impl Program {
             let registrations = vm.state().registrations();
             (registrations.names(), registrations.schedules(), registrations.indexes())
         };
-        let has_filters = registered.iter().any(|(kind, _)| *kind == Kind::IndexFilter);
+        let has_filters = registered.iter().any(|(kind, _)| *kind == RegistrationKind::IndexFilter);
         let filters = if has_filters { Some(Mutex::new(load_vm(&sources, &limits, services).await?)) } else { None };
+        let handlers = match_handlers(&vm)?;
         let (idle, places) = (Mutex::new(vec![vm]), Semaphore::new(limits.vms_max));
-        Ok(Program { sources, limits, registered, schedules, indexes, idle, places, filters })
+        Ok(Program { sources, limits, registered, handlers, schedules, indexes, idle, places, filters })
     }
 
     /// Returns the sources.
@@ -92,13 +95,13 @@ impl Program {
 
     /// Returns kinds and names of the registered functions.
     #[must_use]
-    pub fn registered(&self) -> &[(Kind, String)] {
+    pub fn registered(&self) -> &[(RegistrationKind, String)] {
         &self.registered
     }
 
     /// Returns true if there is a function of this kind and name.
     #[must_use]
-    pub fn has(&self, kind: Kind, name: &str) -> bool {
+    pub fn has(&self, kind: RegistrationKind, name: &str) -> bool {
         self.registered.binary_search_by(|(known, of)| (*known, of.as_str()).cmp(&(kind, name))).is_ok()
     }
 
@@ -112,11 +115,16 @@ impl Program {
         &self.indexes
     }
 
+    /// Returns the match handlers.
+    pub(crate) fn handlers(&self) -> &[HandlerInfo] {
+        &self.handlers
+    }
+
     /// Calls a registered function in a VM of the pool. `arguments` makes its arguments, and `read` its result.
     pub(crate) async fn call<T>(
         &self,
         services: &ScriptServices,
-        (kind, name): (Kind, &str),
+        (kind, name): (RegistrationKind, &str),
         arguments: impl FnOnce(&Vm) -> mlua::Result<MultiValue>,
         read: impl FnOnce(MultiValue) -> Result<T, ScriptError>,
     ) -> Result<T, ScriptError> {
@@ -133,7 +141,7 @@ impl Program {
         &self,
         vm: &Vm,
         services: &ScriptServices,
-        (kind, name): (Kind, &str),
+        (kind, name): (RegistrationKind, &str),
         arguments: impl FnOnce(&Vm) -> mlua::Result<MultiValue>,
     ) -> Result<MultiValue, ScriptError> {
         vm.state().set_now_ms(services.now_ms());
@@ -149,7 +157,7 @@ impl Program {
     ) -> Result<bool, ScriptError> {
         let Some(filters) = &self.filters else { return Ok(true) };
         let vm = filters.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.start(&vm, (Kind::IndexFilter, index), arguments)? {
+        match self.start(&vm, (RegistrationKind::IndexFilter, index), arguments)? {
             Step::Done(results) => Ok(results.front().is_some_and(|value| value.as_boolean() == Some(true))),
             Step::Suspended(_) => Err(ScriptError::invalid("the filter of a storage index cannot call services")),
         }
@@ -158,7 +166,7 @@ impl Program {
     fn start(
         &self,
         vm: &Vm,
-        (kind, name): (Kind, &str),
+        (kind, name): (RegistrationKind, &str),
         arguments: impl FnOnce(&Vm) -> mlua::Result<MultiValue>,
     ) -> Result<Step, ScriptError> {
         let function = vm.state().registrations().find(kind, name).ok_or_else(|| {
@@ -177,6 +185,16 @@ impl Program {
     }
 }
 
+/// Returns the match handlers of a VM that has loaded all modules.
+fn match_handlers(vm: &Vm) -> Result<Vec<HandlerInfo>, ScriptError> {
+    let registrations = vm.state().registrations();
+    let info = |(name, handler): (&str, &RegisteredMatch)| {
+        let settings = read_settings(name, &handler.table)?;
+        Ok(HandlerInfo { name: name.to_owned(), module: handler.module.clone(), form: handler.form, settings })
+    };
+    registrations.matches().map(info).collect()
+}
+
 /// Creates a VM and loads all modules into it.
 async fn load_vm(sources: &Arc<Sources>, limits: &CallLimits, services: &ScriptServices) -> Result<Vm, ScriptError> {
     let settings = VmSettings { kind: VmKind::Call, memory_max: limits.memory_max, seed: services.seed() };
@@ -184,8 +202,14 @@ async fn load_vm(sources: &Arc<Sources>, limits: &CallLimits, services: &ScriptS
     context::prepare(&vm, services.scripts.settings()).map_err(|error| vm.error(&error))?;
     vm.state().set_now_ms(services.now_ms());
     for module in sources.names() {
+        vm.state().registrations().begin_module(module);
         let step = vm.require(module, LOAD_TIME_MAX)?;
-        run(&vm, step, services).await?;
+        let returned = run(&vm, step, services).await?;
+        if let Some(mlua::Value::Table(table)) = returned.front()
+            && is_handler(table)
+        {
+            vm.state().registrations().add_match_module(module, table.clone());
+        }
     }
     vm.state().registrations().complete();
     Ok(vm)

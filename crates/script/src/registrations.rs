@@ -1,7 +1,9 @@
 //! [`Registrations`]: functions of a script that the server calls.
 
+use crate::matches::Form;
 use aether_services::leaderboard::Schedule;
 use aether_services::storage::IndexDefinition;
+use mlua::Table;
 use std::collections::{BTreeMap, HashMap};
 
 /// Most functions of one kind that the modules of a program register. A script that registers them in a loop must not exhaust
@@ -14,7 +16,7 @@ pub const SCHEDULE_NAME_BYTES_MAX: usize = 128;
 
 /// Kind of a registered function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum RegistrationKind {
     /// Function that clients call by name.
     Rpc,
     /// Runs before an operation. The name is that of the operation.
@@ -57,18 +59,31 @@ pub const SINGLE: &str = "";
 /// Functions that the modules of a VM registered, by kind and name.
 #[derive(Default)]
 pub(crate) struct Registrations {
-    functions: BTreeMap<Kind, HashMap<Box<str>, mlua::Function>>,
+    functions: BTreeMap<RegistrationKind, HashMap<Box<str>, mlua::Function>>,
     /// Schedules by name.
     schedules: BTreeMap<String, Schedule>,
     /// Storage indexes by name.
     indexes: BTreeMap<String, IndexDefinition>,
     /// True once the modules are loaded.
     is_complete: bool,
+    /// Match handlers, by name.
+    matches: BTreeMap<String, RegisteredMatch>,
+    /// Module that is being loaded.
+    module: String,
+}
+
+/// Match handler of a module.
+#[derive(Clone)]
+pub(crate) struct RegisteredMatch {
+    /// Module whose loading registered it.
+    pub module: String,
+    pub form: Form,
+    pub table: Table,
 }
 
 impl Registrations {
     /// Adds a function. It replaces one of the same kind and name, as a later module does elsewhere too.
-    pub fn add(&mut self, kind: Kind, name: &str, function: mlua::Function) -> Result<(), String> {
+    pub fn add(&mut self, kind: RegistrationKind, name: &str, function: mlua::Function) -> Result<(), String> {
         self.check_open()?;
         let functions = self.functions.entry(kind).or_default();
         if functions.len() >= REGISTERED_MAX && !functions.contains_key(name) {
@@ -81,8 +96,8 @@ impl Registrations {
     /// Adds a function that runs once.
     pub fn add_once(&mut self, function: mlua::Function) -> Result<(), String> {
         // Sorted by name, they are in the order of their registration.
-        let name = format!("{:04}", self.functions.get(&Kind::Once).map_or(0, HashMap::len));
-        self.add(Kind::Once, &name, function)
+        let name = format!("{:04}", self.functions.get(&RegistrationKind::Once).map_or(0, HashMap::len));
+        self.add(RegistrationKind::Once, &name, function)
     }
 
     /// Adds a scheduled function.
@@ -94,7 +109,7 @@ impl Registrations {
             return Err(format!("at most {SCHEDULES_MAX} schedules can be registered"));
         }
         let schedule = Schedule::parse(text, 0).map_err(|error| error.to_string())?;
-        self.add(Kind::Schedule, name, function)?;
+        self.add(RegistrationKind::Schedule, name, function)?;
         self.schedules.insert(name.to_owned(), schedule);
         Ok(())
     }
@@ -115,12 +130,39 @@ impl Registrations {
     }
 
     /// Returns a function.
-    pub fn find(&self, kind: Kind, name: &str) -> Option<mlua::Function> {
+    pub fn find(&self, kind: RegistrationKind, name: &str) -> Option<mlua::Function> {
         self.functions.get(&kind)?.get(name).cloned()
     }
 
+    /// Notes the module that is loaded next.
+    pub fn begin_module(&mut self, module: &str) {
+        module.clone_into(&mut self.module);
+    }
+
+    /// Adds the match handler of `aether.register_match`.
+    pub fn add_match(&mut self, name: &str, table: Table) {
+        let handler = RegisteredMatch { module: self.module.clone(), form: Form::Aether, table };
+        self.matches.insert(name.to_owned(), handler);
+    }
+
+    /// Adds a module that is a match handler itself, unless a handler of its name is registered.
+    pub fn add_match_module(&mut self, module: &str, table: Table) {
+        let handler = RegisteredMatch { module: module.to_owned(), form: Form::Nk, table };
+        self.matches.entry(module.to_owned()).or_insert(handler);
+    }
+
+    /// Returns all match handlers, by name.
+    pub fn matches(&self) -> impl Iterator<Item = (&str, &RegisteredMatch)> {
+        self.matches.iter().map(|(name, handler)| (name.as_str(), handler))
+    }
+
+    /// Returns the table of a handler of `aether.register_match`.
+    pub fn match_table(&self, name: &str) -> Option<Table> {
+        self.matches.get(name).map(|handler| handler.table.clone())
+    }
+
     /// Returns kinds and names, sorted.
-    pub fn names(&self) -> Vec<(Kind, String)> {
+    pub fn names(&self) -> Vec<(RegistrationKind, String)> {
         let names = self.functions.iter().flat_map(|(kind, functions)| {
             let names = functions.keys();
             names.map(|name| (*kind, name.to_string()))

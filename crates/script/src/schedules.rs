@@ -6,7 +6,7 @@
 use crate::context::context_table;
 use crate::error::ScriptError;
 use crate::program::Program;
-use crate::registrations::Kind;
+use crate::registrations::RegistrationKind;
 use crate::scripts::{ScriptServices, Scripts, table};
 use crate::vm::Vm;
 use aether_services::storage::{Condition, ObjectId, Permission, Write};
@@ -76,7 +76,8 @@ impl DueRun {
             let context = table(context_table(vm, "schedule", None)?);
             Ok(MultiValue::from_iter([context, mlua::Value::Number(time as f64)]))
         };
-        let called: Result<(), ScriptError> = program.call(&used, (Kind::Schedule, &name), arguments, |_| Ok(())).await;
+        let called: Result<(), ScriptError> =
+            program.call(&used, (RegistrationKind::Schedule, &name), arguments, |_| Ok(())).await;
         if let Err(error) = called {
             let _ = used.scripts.failures.report(&name, error);
         }

@@ -6,10 +6,13 @@ use crate::error::ScriptError;
 use crate::event_queue::EventQueue;
 use crate::failures::Failures;
 use crate::indexes::AddedIndexes;
+use crate::matches::reload_code;
 use crate::program::{CallLimits, MatchLimits, Program};
-use crate::registrations::{Kind, SINGLE};
+use crate::registrations::{RegistrationKind, SINGLE};
 use crate::schedules::ScheduleTimes;
 use crate::source::Sources;
+use aether_metrics::Registry;
+use aether_rooms::RoomHost;
 use aether_services::Services;
 use mlua::MultiValue;
 use std::collections::BTreeMap;
@@ -17,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 /// Name of the scripts' module in the call table.
 pub const MODULE: &str = "lua";
@@ -40,12 +43,16 @@ pub struct ScriptSettings {
     pub node: String,
     /// Version of the server.
     pub version: String,
+    /// Registry of the metrics.
+    pub registry: Registry,
 }
 
 /// Scripts of a server.
 pub struct Scripts {
     settings: ScriptSettings,
     program: RwLock<Option<Arc<Program>>>,
+    /// Host of the matches, which get new code.
+    rooms: OnceLock<Weak<RoomHost>>,
     /// Locked while the scripts are loaded, so that concurrent reloads follow each other.
     loading: tokio::sync::Mutex<()>,
     /// Services of the first load. Weak, because they own the forwarders.
@@ -82,12 +89,13 @@ impl Scripts {
     #[must_use]
     pub fn new(settings: ScriptSettings) -> Arc<Scripts> {
         Arc::new(Scripts {
+            failures: Failures::new(&settings.registry),
             settings,
             program: RwLock::new(None),
+            rooms: OnceLock::new(),
             loading: tokio::sync::Mutex::new(()),
             services: OnceLock::new(),
             has_run_once: AtomicBool::new(false),
-            failures: Failures::default(),
             events: EventQueue::default(),
             schedule_times: ScheduleTimes::default(),
             added_indexes: AddedIndexes::default(),
@@ -98,6 +106,12 @@ impl Scripts {
     #[must_use]
     pub fn settings(&self) -> &ScriptSettings {
         &self.settings
+    }
+
+    /// Sets the host of the matches. Matches that run get the code of later loads.
+    pub fn host_matches(&self, rooms: Weak<RoomHost>) {
+        // The first host stays.
+        let _ = self.rooms.set(rooms);
     }
 
     /// Returns the loaded program.
@@ -125,12 +139,13 @@ impl Scripts {
         services.calls.replace(MODULE, module)?;
         *self.program.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&program));
         self.events.start(self);
+        self.reload_matches(&program);
         info!(modules = program.sources().names().count(), functions = program.registered().len(), "scripts loaded");
         Ok(program)
     }
 
     async fn run_once(&self, program: &Program, used: &ScriptServices) -> Result<(), ScriptError> {
-        let functions = program.registered().iter().filter(|(kind, _)| *kind == Kind::Once);
+        let functions = program.registered().iter().filter(|(kind, _)| *kind == RegistrationKind::Once);
         for (kind, name) in functions {
             let arguments =
                 |vm: &crate::vm::Vm| Ok(MultiValue::from_iter([table(context_table(vm, "run_once", None)?)]));
@@ -141,13 +156,23 @@ impl Scripts {
 
     /// Runs the function that modules registered for the stop of the server, for at most [`SHUTDOWN_TIME_MAX`].
     pub async fn shut_down(self: &Arc<Self>) {
-        let Some((program, used)) = self.with_function(Kind::Shutdown) else { return };
+        let Some((program, used)) = self.with_function(RegistrationKind::Shutdown) else { return };
         let arguments = |vm: &crate::vm::Vm| Ok(MultiValue::from_iter([table(context_table(vm, "shutdown", None)?)]));
-        let call = program.call(&used, (Kind::Shutdown, SINGLE), arguments, |_| Ok(()));
+        let call = program.call(&used, (RegistrationKind::Shutdown, SINGLE), arguments, |_| Ok(()));
         match tokio::time::timeout(SHUTDOWN_TIME_MAX, call).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => drop(self.failures.report("shutdown", error)),
             Err(_) => warn!(seconds = SHUTDOWN_TIME_MAX.as_secs(), "shutdown function of the scripts took too long"),
+        }
+    }
+
+    /// Passes the code of a program to the running matches of its handlers.
+    fn reload_matches(&self, program: &Program) {
+        let Some(rooms) = self.rooms.get().and_then(Weak::upgrade) else { return };
+        let types: Vec<&str> = program.handlers().iter().map(|handler| handler.name.as_str()).collect();
+        match rooms.reload(&types, &reload_code(program.sources())) {
+            Ok(report) => info!(matches = report.rooms, matches_full = report.rooms_full, "matches get new code"),
+            Err(error) => error!(%error, "matches keep their code"),
         }
     }
 
@@ -165,7 +190,7 @@ impl Scripts {
     }
 
     /// Returns the program and the services, if the program has a function of a kind that has one function.
-    pub(crate) fn with_function(self: &Arc<Self>, kind: Kind) -> Option<(Arc<Program>, ScriptServices)> {
+    pub(crate) fn with_function(self: &Arc<Self>, kind: RegistrationKind) -> Option<(Arc<Program>, ScriptServices)> {
         let program = self.program().filter(|program| program.has(kind, SINGLE))?;
         Some((program, self.used()?))
     }

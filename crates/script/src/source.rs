@@ -14,6 +14,10 @@ pub const MODULE_BYTES_MAX: usize = 1 << 20;
 pub const SOURCES_BYTES_MAX: usize = 4 << 20;
 /// Deepest folder below that of the modules.
 const FOLDER_DEPTH_MAX: usize = 8;
+/// Bytecode of Luau begins with its version. No text begins with such a character (tab is the first that could).
+const BYTECODE_VERSION_MAX: u8 = 8;
+/// First byte of the bytecode of Lua 5.1.
+const BYTECODE_SIGNATURE: u8 = 0x1b;
 /// Names that are modules of the server.
 pub(crate) const BUILT_IN: [&str; 2] = ["aether", "nakama"];
 
@@ -65,6 +69,10 @@ impl Sources {
     fn add(&mut self, name: &str, text: &str) -> Result<(), ScriptError> {
         if BUILT_IN.contains(&name) {
             let sentence = format!("the module name `{name}` belongs to the server; rename the file");
+            return Err(ScriptError::invalid(sentence));
+        }
+        if text.as_bytes().first().is_some_and(|first| *first <= BYTECODE_VERSION_MAX || *first == BYTECODE_SIGNATURE) {
+            let sentence = format!("module `{name}` is bytecode; only the text of a module is loaded");
             return Err(ScriptError::invalid(sentence));
         }
         if self.modules.len() >= MODULES_MAX {

@@ -171,6 +171,9 @@ impl RunningServer {
         let host = host_settings(&config, node, recordings, &registry)?;
         let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
+        if let Some(scripts) = &scripts {
+            scripts.host_matches(Arc::downgrade(&rooms));
+        }
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = lobby_settings(&config, version);
         let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
@@ -395,6 +398,18 @@ impl RunningServer {
     #[must_use]
     pub fn services(&self) -> &Arc<Services> {
         &self.services
+    }
+
+    /// Returns the host of the rooms.
+    #[must_use]
+    pub fn rooms(&self) -> &Arc<RoomHost> {
+        &self.rooms
+    }
+
+    /// Returns the Lua scripts, if the server has some.
+    #[must_use]
+    pub fn scripts(&self) -> Option<&Arc<Scripts>> {
+        self.scripts.as_ref()
     }
 
     /// Returns the metric registry.

@@ -41,8 +41,9 @@ pub(crate) fn open(
         // As presences of the socket show it.
         node: config.node_name.to_string(),
         version: version.to_owned(),
+        registry: registry.clone(),
     });
-    scripts.extend(extensions, registry);
+    scripts.extend(extensions);
     Ok(Some(scripts))
 }
 

@@ -5,10 +5,10 @@ use crate::config::Config;
 use crate::data;
 use crate::running::{RunningServer, StartError};
 use aether_api::Pages;
-use aether_engine::{Game, RoomSettings};
+use aether_engine::{Game, RoomSettings, RuntimeGame};
 use aether_metrics::Registry;
 use aether_net::relay::RelaySettings;
-use aether_rooms::{RoomDefinition, RoomType};
+use aether_rooms::{GameSetup, RoomDefinition, RoomType};
 use aether_services::event::Event;
 use aether_services::leaderboard::{Reset, TournamentEnd, TournamentReset};
 use aether_services::matchmaker::{Candidate, MatchedAnswer, MatchedHook};
@@ -89,6 +89,20 @@ impl Server {
         make: impl Fn() -> G + Send + Sync + 'static,
     ) -> Server {
         self.add(name.into(), RoomDefinition::game(settings, make))
+    }
+
+    /// Adds a room type whose games are made at run time, from the parameters of each room; see [`RoomDefinition::runtime`].
+    ///
+    /// # Panics
+    /// Panics if a room type of that name exists.
+    #[must_use]
+    pub fn runtime_game(
+        self,
+        name: impl Into<String>,
+        settings: RoomSettings,
+        make: impl Fn(&GameSetup<'_>) -> Result<Box<dyn RuntimeGame>, String> + Send + Sync + 'static,
+    ) -> Server {
+        self.add(name.into(), RoomDefinition::runtime(settings, make))
     }
 
     /// Adds a room type that only passes messages on between its members.

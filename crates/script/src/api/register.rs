@@ -2,7 +2,7 @@
 
 use crate::function::{Function, Modules, Parameter, optional, required};
 use crate::hook_name::{HookName, request_operation, socket_operation};
-use crate::registrations::{Kind, SINGLE};
+use crate::registrations::{RegistrationKind, SINGLE};
 use crate::vm::VmState;
 use aether_services::calls::check_route;
 use aether_services::storage::IndexDefinition;
@@ -53,7 +53,7 @@ const TOURNAMENT: &str = "(context: Context, tournament: PeriodLeaderboard, end:
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::native("register_rpc", |_, state, args| {
-        add_named(state, args, false, |name| Ok((Kind::Rpc, name.to_ascii_lowercase())))
+        add_named(state, args, false, |name| Ok((RegistrationKind::Rpc, name.to_ascii_lowercase())))
     })
     .about("Registers a function that clients call by name: `POST /v2/rpc/{id}`, or over the socket.")
     .parameters(&[
@@ -62,7 +62,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ])
     .only_in(Modules::Nk),
     Function::native("register_rpc", |_, state, args| {
-        add_named(state, args, true, |name| Ok((Kind::Rpc, name.to_ascii_lowercase())))
+        add_named(state, args, true, |name| Ok((RegistrationKind::Rpc, name.to_ascii_lowercase())))
     })
     .about("Registers a function that clients call by name: `POST /v2/rpc/{name}`, or over the socket.")
     .parameters(&[
@@ -71,25 +71,25 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ])
     .only_in(Modules::Aether),
     Function::native("register_req_before", |_, state, args| {
-        add_named(state, args, false, |name| Ok((Kind::Before, request_operation(name)?.to_owned())))
+        add_named(state, args, false, |name| Ok((RegistrationKind::Before, request_operation(name)?.to_owned())))
     })
     .about("Registers a function that runs before an operation. It may change the request, raise an error, or return nil.")
     .parameters(OPERATION_BEFORE)
     .only_in(Modules::Nk),
     Function::native("register_req_after", |_, state, args| {
-        add_named(state, args, false, |name| Ok((Kind::After, request_operation(name)?.to_owned())))
+        add_named(state, args, false, |name| Ok((RegistrationKind::After, request_operation(name)?.to_owned())))
     })
     .about("Registers a function that runs after a successful operation, before its answer is sent.")
     .parameters(OPERATION_AFTER)
     .only_in(Modules::Nk),
     Function::native("register_rt_before", |_, state, args| {
-        add_named(state, args, false, |name| Ok((Kind::SocketBefore, socket_operation(name)?.to_owned())))
+        add_named(state, args, false, |name| Ok((RegistrationKind::SocketBefore, socket_operation(name)?.to_owned())))
     })
     .about("Registers a function that runs before a message of the socket is handled, with the message's envelope.")
     .parameters(OPERATION_BEFORE)
     .only_in(Modules::Nk),
     Function::native("register_rt_after", |_, state, args| {
-        add_named(state, args, false, |name| Ok((Kind::SocketAfter, socket_operation(name)?.to_owned())))
+        add_named(state, args, false, |name| Ok((RegistrationKind::SocketAfter, socket_operation(name)?.to_owned())))
     })
     .about("Registers a function that runs after a message of the socket was handled, with both envelopes.")
     .parameters(OPERATION_AFTER)
@@ -106,24 +106,24 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         ])
         .only_in(Modules::Aether),
     single(Function::native("register_matchmaker_matched", |_, state, args| {
-        add_single(state, args, Kind::MatchmakerMatched)
+        add_single(state, args, RegistrationKind::MatchmakerMatched)
     }))
     .about("Registers a function that decides on matched players: it returns the id of a match, or nil for a relayed match.")
     .parameters(&[required("fn", "(context: Context, users: {MatchedUser}) -> string?", "Function that is called.")]),
     single(Function::native("register_leaderboard_reset", |_, state, args| {
-        add_single(state, args, Kind::LeaderboardReset)
+        add_single(state, args, RegistrationKind::LeaderboardReset)
     }))
     .about("Registers a function that runs when a period of a leaderboard has ended.")
     .parameters(&[required("fn", PERIOD, "Function that is called.")]),
-    single(Function::native("register_tournament_end", |_, state, args| add_single(state, args, Kind::TournamentEnd)))
+    single(Function::native("register_tournament_end", |_, state, args| add_single(state, args, RegistrationKind::TournamentEnd)))
         .about("Registers a function that runs when the active time of a tournament has ended.")
         .parameters(&[required("fn", TOURNAMENT, "Function that is called.")]),
     single(Function::native("register_tournament_reset", |_, state, args| {
-        add_single(state, args, Kind::TournamentReset)
+        add_single(state, args, RegistrationKind::TournamentReset)
     }))
     .about("Registers a function that runs when a tournament was reset.")
     .parameters(&[required("fn", TOURNAMENT, "Function that is called.")]),
-    single(Function::native("register_shutdown", |_, state, args| add_single(state, args, Kind::Shutdown)))
+    single(Function::native("register_shutdown", |_, state, args| add_single(state, args, RegistrationKind::Shutdown)))
         .about("Registers a function that runs when the server stops, for at most a few seconds.")
         .parameters(&[required("fn", "(context: Context) -> ()", "Function that is called.")]),
     Function::native("run_once", |_, state, args| {
@@ -160,7 +160,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         };
         let path = path.to_string_lossy();
         let method = check_route(&method.to_string_lossy(), &path).map_err(|error| mlua::Error::runtime(error.message))?;
-        registered(state.registrations().add(Kind::Route, &format!("{method} {path}"), function))
+        registered(state.registrations().add(RegistrationKind::Route, &format!("{method} {path}"), function))
     })
     .about("Registers a function that answers HTTP requests below `/custom`, without a user.")
     .parameters(&[
@@ -183,7 +183,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         optional("indexOnly", "boolean", "True if lists are answered from memory, with the fields of the index only."),
     ]),
     Function::native("register_storage_index_filter", |_, state, args| {
-        add_named(state, args, true, |name| Ok((Kind::IndexFilter, name.to_owned())))
+        add_named(state, args, true, |name| Ok((RegistrationKind::IndexFilter, name.to_owned())))
     })
     .about("Registers a function that decides which objects are in a storage index. It cannot call services.")
     .parameters(&[
@@ -211,7 +211,7 @@ fn add_named(
     state: &Arc<VmState>,
     args: MultiValue,
     is_name_first: bool,
-    parse: fn(&str) -> Result<(Kind, String), String>,
+    parse: fn(&str) -> Result<(RegistrationKind, String), String>,
 ) -> mlua::Result<MultiValue> {
     let mut args = args.into_iter();
     let (first, second) = (args.next(), args.next());
@@ -225,7 +225,7 @@ fn add_named(
     registered(state.registrations().add(kind, &name, function))
 }
 
-fn add_single(state: &Arc<VmState>, args: MultiValue, kind: Kind) -> mlua::Result<MultiValue> {
+fn add_single(state: &Arc<VmState>, args: MultiValue, kind: RegistrationKind) -> mlua::Result<MultiValue> {
     let [function] = functions(args)?;
     registered(state.registrations().add(kind, SINGLE, function))
 }
