@@ -320,7 +320,8 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 /// Returns an integer if the number is one: clients that expect an integer refuse `1.0`.
-fn json_number(number: f64) -> serde_json::Value {
+/// Returns the JSON form of a number: an integer if it is one.
+pub(crate) fn json_number(number: f64) -> serde_json::Value {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() <= EXACT_MAX { (number as i64).into() } else { number.into() }
 }

@@ -164,7 +164,7 @@ impl RunningServer {
         server.register_room_types(&config, &registry)?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         let modules = std::mem::take(&mut server.modules);
-        let scripts = scripting::open(&config, modules, (version, &node), &registry)?;
+        let scripts = scripting::open(&config, version, (modules, &mut server.extensions), &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
         scripting::load(scripts.as_ref(), &services).await?;
@@ -226,11 +226,7 @@ impl RunningServer {
         }
         running.start_maintenance(lobby);
         running.reload_scripts(&config);
-        let health = Arc::clone(&running.backend.database);
-        running.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(&running.services), config, health)));
-        running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
-        running.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(&running.services))));
-        running.tasks.push(tokio::spawn(matchmaking::run(Arc::clone(&running.services))));
+        running.start_services_tasks(config);
         Ok(running)
     }
 
@@ -390,6 +386,22 @@ impl RunningServer {
         }
     }
 
+    /// Starts the periodic tasks of the services, and the scheduled functions of the scripts.
+    fn start_services_tasks(&mut self, config: Config) {
+        let services = || Arc::clone(&self.services);
+        let health = Arc::clone(&self.backend.database);
+        let mut tasks = vec![
+            tokio::spawn(data::run_maintenance(services(), config, health)),
+            tokio::spawn(data::renew_leases(services(), Arc::clone(&self.rooms))),
+            tokio::spawn(data::deliver_webhooks(services())),
+            tokio::spawn(matchmaking::run(services())),
+        ];
+        if let Some(scripts) = &self.scripts {
+            tasks.push(tokio::spawn(scripting::run_schedules(Arc::clone(scripts), services())));
+        }
+        self.tasks.append(&mut tasks);
+    }
+
     /// Returns the signed-in sessions of this server. Revoking one closes its connections.
     #[must_use]
     pub fn sessions(&self) -> &Arc<LiveSessions> {
@@ -433,6 +445,9 @@ impl RunningServer {
         self.backend.drain();
         self.rooms.close();
         self.gateway.announce_stop(grace);
+        if let Some(scripts) = &self.scripts {
+            scripts.shut_down().await;
+        }
         self.wait_for_no_clients(grace).await;
         self.services.router.disconnect_all(CloseReason::Shutdown, "The server stops.");
         let rooms = Arc::clone(&self.rooms);

@@ -4,16 +4,19 @@ use crate::config::{Config, MODULES_FOLDER};
 use crate::running::StartError;
 use aether_metrics::Registry;
 use aether_script::{CallLimits, MatchLimits, ScriptReloader, ScriptSettings, Scripts};
-use aether_services::Services;
+use aether_services::{Services, ServicesExtensions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
+use tracing::warn;
 
-/// Creates the scripts of the configured folder and of the program, without loading them; none if there are none.
+/// Creates the scripts of the configured folder and of the program, without loading them, and adds their forwarders to the
+/// extensions of the services; none if there are none.
 pub(crate) fn open(
     config: &Config,
-    modules: Vec<(&'static str, &'static str)>,
-    (version, node): (&str, &str),
+    version: &str,
+    (modules, extensions): (Vec<(&'static str, &'static str)>, &mut ServicesExtensions),
     registry: &Registry,
 ) -> Result<Option<Arc<Scripts>>, StartError> {
     let built_in = if config.script.built_in { modules } else { Vec::new() };
@@ -29,7 +32,7 @@ pub(crate) fn open(
     }
     let script = &config.script;
     let mebibytes = |count: u32| usize::try_from(count).unwrap_or(usize::MAX) << 20;
-    Ok(Some(Scripts::new(ScriptSettings {
+    let scripts = Scripts::new(ScriptSettings {
         folder,
         built_in,
         limits: CallLimits {
@@ -42,10 +45,13 @@ pub(crate) fn open(
             memory_max: mebibytes(script.match_memory_mib),
         },
         environment: environment(&script.environment)?,
-        node: node.to_owned(),
+        // As presences of the socket show it.
+        node: config.node_name.to_string(),
         version: version.to_owned(),
         registry: registry.clone(),
-    })))
+    });
+    scripts.extend(extensions);
+    Ok(Some(scripts))
 }
 
 /// Loads the scripts at the start. A module that does not load stops the start, as a wrong configuration does.
@@ -67,6 +73,20 @@ pub(crate) fn reloader(
     services.host_scripts(Arc::downgrade(&reloader) as _);
     let watch = config.watches_scripts().then(|| Arc::clone(&reloader).watch());
     (reloader, watch)
+}
+
+/// Runs scheduled functions until the task is aborted.
+pub(crate) async fn run_schedules(scripts: Arc<Scripts>, services: Arc<Services>) {
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    let mut runs = JoinSet::new();
+    loop {
+        second.tick().await;
+        match scripts.claim_due(&services, services.clock.now_seconds()).await {
+            Ok(due) => due.into_iter().for_each(|due| drop(runs.spawn(due.run()))),
+            Err(error) => warn!(%error, "scheduled functions not run: database unavailable"),
+        }
+        while runs.try_join_next().is_some() {}
+    }
 }
 
 fn environment(entries: &[String]) -> Result<BTreeMap<String, String>, StartError> {

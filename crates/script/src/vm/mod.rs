@@ -307,7 +307,8 @@ impl Vm {
         }
     }
 
-    fn error(&self, error: &mlua::Error) -> ScriptError {
+    /// Converts an error of mlua.
+    pub fn error(&self, error: &mlua::Error) -> ScriptError {
         self.state.budget.violation().unwrap_or_else(|| failure::of_mlua(error))
     }
 }

@@ -3,6 +3,7 @@
 //! Signing in writes nothing: a pair of tokens is signed, and the history is written in batches a moment later. What
 //! must not be lost is written before the answer: the use of a refresh token, and the end of a session.
 
+mod handlers;
 mod history;
 pub mod keys;
 mod match_tokens;
@@ -12,6 +13,7 @@ mod roles;
 pub(crate) mod serve;
 pub mod tokens;
 
+pub use handlers::{ReportedSession, SessionHandler, SessionHandlers};
 pub use history::{HISTORY_MAX, SessionRecord, SessionState};
 pub use match_tokens::{MATCH_TOKEN_SECONDS, MatchTokens};
 pub use revocations::Revocations;

@@ -206,7 +206,7 @@ async fn updates_of_several_owners_and_erasures_reach_the_index() {
         };
         multi_updates.apply(changes).await.unwrap();
         assert_eq!(keys(&storage, &Caller::Server, &levels).await, ["b", "d", "a"], "{}", fixture.name);
-        assert_eq!(indexes.names().collect::<Vec<_>>(), ["heroes"]);
+        assert_eq!(indexes.names(), ["heroes"]);
     }
 }
 
