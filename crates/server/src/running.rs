@@ -171,9 +171,7 @@ impl RunningServer {
         let host = host_settings(&config, node, recordings, &registry)?;
         let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
-        if let Some(scripts) = &scripts {
-            scripts.host_matches(Arc::downgrade(&rooms));
-        }
+        scripting::host_matches(scripts.as_ref(), &rooms);
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = lobby_settings(&config, version);
         let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
@@ -220,12 +218,17 @@ impl RunningServer {
             running.reload_certificates(certificates);
         }
         running.start_maintenance(lobby);
-        let health = Arc::clone(&running.backend.database);
-        running.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(&running.services), config, health)));
-        running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
-        running.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(&running.services))));
-        running.tasks.push(tokio::spawn(matchmaking::run(Arc::clone(&running.services))));
+        running.start_tasks(config);
         Ok(running)
+    }
+
+    /// Starts the tasks of the database and the matchmaker.
+    fn start_tasks(&mut self, config: Config) {
+        let (services, health) = (&self.services, Arc::clone(&self.backend.database));
+        self.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(services), config, health)));
+        self.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(services), Arc::clone(&self.rooms))));
+        self.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(services))));
+        self.tasks.push(tokio::spawn(matchmaking::run(Arc::clone(services))));
     }
 
     fn serve_http(

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::running::StartError;
 use aether_metrics::Registry;
+use aether_rooms::RoomHost;
 use aether_script::{CallLimits, MatchLimits, ScriptSettings, Scripts};
 use aether_services::Services;
 use std::collections::BTreeMap;
@@ -47,6 +48,13 @@ pub(crate) async fn load(scripts: Option<&Arc<Scripts>>, services: &Arc<Services
     let loaded = scripts.load(services).await;
     loaded.map_err(|error| StartError::Game(format!("The scripts cannot be loaded: {error}")))?;
     Ok(())
+}
+
+/// Lets running matches get the code of later loads.
+pub(crate) fn host_matches(scripts: Option<&Arc<Scripts>>, rooms: &Arc<RoomHost>) {
+    if let Some(scripts) = scripts {
+        scripts.host_matches(Arc::downgrade(rooms));
+    }
 }
 
 fn environment(entries: &[String]) -> Result<BTreeMap<String, String>, StartError> {

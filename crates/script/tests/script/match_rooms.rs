@@ -592,3 +592,49 @@ fn functions_of_matches_are_refused_while_modules_load() {
     let error = build("aether.broadcast(1, 'x')", Value::Nil).err().expect("no match runs");
     assert!(error.contains("broadcast is available in the functions of a match only"), "{error}");
 }
+
+#[test]
+fn a_checkpoint_has_the_entities_and_who_possesses_them() {
+    let source = r#"
+        aether.register_match("duel", {
+            schema = { components = { Ship = { x = { "int", range = { -100, 100 } } } } },
+            match_init = function()
+                return { state = { buoy = aether.world_spawn({ Ship = { x = 7 } }) } }
+            end,
+            match_join = function(_, state, presences)
+                aether.world_possess(presences[1].player, aether.world_spawn({ Ship = { x = presences[1].player } }))
+            end,
+            match_signal = function(_, state)
+                local mine = aether.world_possession(1)
+                local x = aether.world_get(state.buoy, "Ship", "x") + aether.world_get(mine, "Ship", "x")
+                return state, tostring(x)
+            end,
+        })"#;
+    let mut scene = Scene::new(source);
+    let _clients = ["ann", "ben"].map(|name| scene.join(name));
+    assert_eq!(scene.room.world().len(), 3);
+    let checkpoint = scene.room.checkpoint().expect("the state is plain data");
+    let rebuild = |source: &str| {
+        let game = local(source, false, Value::Nil).make().expect("the script is valid");
+        let restore = RestoreData {
+            tick: Tick(50),
+            state: Some(checkpoint.clone()),
+            last_player: PlayerId(2),
+            players: vec![(PlayerId(1), request("ann"))],
+            ..RestoreData::default()
+        };
+        let settings = RoomSettings { resume_ticks: 100, ..settings() };
+        Room::builder(game, settings).restore(restore).record("duel").build()
+    };
+    let room = rebuild(source).expect("it is restored");
+    let mut scene = Scene { handle: room.handle(), room };
+    scene.tick();
+    assert_eq!((scene.room.now(), scene.room.world().len()), (Tick(51), 2), "the ship of Ben left with him");
+    let (sender, reply) = std::sync::mpsc::sync_channel(1);
+    scene.handle.signal(Vec::new(), sender).expect("the mailbox has space");
+    scene.tick();
+    assert_eq!(reply.recv().expect("a reply"), b"8");
+    scene.assert_replays();
+    let error = rebuild(&source.replace("-100, 100", "-200, 200")).err().expect("the entities cannot be read");
+    assert!(error.to_string().contains("add a match_reload"), "{error}");
+}
