@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::error::{ErrorKind, ScriptError};
 use crate::function::Run;
-use crate::matches::{HandlerInfo, is_handler, read_settings};
+use crate::matches::{HandlerInfo, is_handler, read_settings, schema_of};
 use crate::registrations::{Kind, RegisteredMatch};
 use crate::scripts::ScriptServices;
 use crate::source::Sources;
@@ -86,6 +86,16 @@ impl Program {
         &self.registered
     }
 
+    /// Returns the match handlers whose schema differs from that of the same handler in another program. Their running
+    /// matches keep the code that they have.
+    #[must_use]
+    pub fn handlers_with_another_schema(&self, other: &Program) -> Vec<String> {
+        let differs = |handler: &&HandlerInfo| {
+            other.handlers.iter().any(|before| before.name == handler.name && before.schema != handler.schema)
+        };
+        self.handlers.iter().filter(differs).map(|handler| handler.name.clone()).collect()
+    }
+
     /// Returns the match handlers.
     pub(crate) fn handlers(&self) -> &[HandlerInfo] {
         &self.handlers
@@ -137,15 +147,21 @@ fn match_handlers(vm: &Vm) -> Result<Vec<HandlerInfo>, ScriptError> {
     let registrations = vm.state().registrations();
     let info = |(name, handler): (&str, &RegisteredMatch)| {
         let settings = read_settings(name, &handler.table)?;
-        Ok(HandlerInfo { name: name.to_owned(), module: handler.module.clone(), form: handler.form, settings })
+        let (module, schema) = (handler.module.clone(), schema_of(name, &handler.table)?.schema().hash());
+        Ok(HandlerInfo { name: name.to_owned(), module, form: handler.form, schema, settings })
     };
     registrations.matches().map(info).collect()
 }
 
 /// Creates a VM and loads all modules into it.
-async fn load_vm(sources: &Arc<Sources>, limits: &CallLimits, services: &ScriptServices) -> Result<Vm, ScriptError> {
+pub(crate) async fn load_vm(
+    sources: &Arc<Sources>,
+    limits: &CallLimits,
+    services: &ScriptServices,
+) -> Result<Vm, ScriptError> {
     let settings = VmSettings { kind: VmKind::Call, memory_max: limits.memory_max, seed: services.seed() };
     let vm = Vm::new(Arc::clone(sources), &settings)?;
+    vm.state().record_metrics(Some(&services.services.game_metrics));
     vm.state().set_now_ms(services.now_ms());
     for module in sources.names() {
         vm.state().registrations().begin_module(module);
@@ -161,7 +177,7 @@ async fn load_vm(sources: &Arc<Sources>, limits: &CallLimits, services: &ScriptS
 }
 
 /// Runs a script until it returns, and answers its requests.
-async fn run(vm: &Vm, mut step: Step, services: &ScriptServices) -> Result<MultiValue, ScriptError> {
+pub(crate) async fn run(vm: &Vm, mut step: Step, services: &ScriptServices) -> Result<MultiValue, ScriptError> {
     loop {
         match step {
             Step::Done(results) => return Ok(results),

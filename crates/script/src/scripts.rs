@@ -5,6 +5,7 @@ use crate::error::ScriptError;
 use crate::matches::{SERVICE_FUNCTION, reload_code, room_type, serve};
 use crate::program::{CallLimits, MatchLimits, Program};
 use crate::registrations::Kind;
+use crate::reload::Loads;
 use crate::source::Sources;
 use crate::value::Value;
 use aether_metrics::Registry;
@@ -24,6 +25,8 @@ pub const MODULE: &str = "lua";
 pub struct ScriptSettings {
     /// Folder of the modules.
     pub folder: PathBuf,
+    /// Modules that are part of the program: names and texts. Files of the folder replace them.
+    pub built_in: Vec<(&'static str, &'static str)>,
     /// Limits of calls.
     pub limits: CallLimits,
     /// Limits of matches.
@@ -46,6 +49,8 @@ pub struct Scripts {
     rooms: OnceLock<Weak<RoomHost>>,
     /// Locked while the scripts are loaded, so that concurrent reloads follow each other.
     loading: tokio::sync::Mutex<()>,
+    /// Outcomes of loading.
+    pub(crate) loads: Loads,
 }
 
 /// Services as a call of a script uses them.
@@ -72,7 +77,8 @@ impl Scripts {
     #[must_use]
     pub fn new(settings: ScriptSettings) -> Arc<Scripts> {
         let (program, rooms, loading) = (RwLock::default(), OnceLock::new(), tokio::sync::Mutex::default());
-        Arc::new(Scripts { settings, program, rooms, loading })
+        let loads = Loads::new(&settings.registry);
+        Arc::new(Scripts { settings, program, rooms, loading, loads })
     }
 
     /// Returns the settings.
@@ -96,8 +102,8 @@ impl Scripts {
     /// Reads the folder, loads its modules, and lets the server use them. After an error the former modules stay in use.
     pub async fn load(self: &Arc<Self>, services: &Arc<Services>) -> Result<Arc<Program>, ScriptError> {
         let _loading = self.loading.lock().await;
-        let folder = self.settings.folder.clone();
-        let read = tokio::task::spawn_blocking(move || Sources::read(&folder)).await;
+        let (folder, built_in) = (self.settings.folder.clone(), self.settings.built_in.clone());
+        let read = tokio::task::spawn_blocking(move || Sources::read_with(&folder, &built_in)).await;
         let sources = read.map_err(|error| ScriptError::invalid(error.to_string()))??;
         let used = ScriptServices { services: Arc::clone(services), scripts: Arc::clone(self) };
         let program = Arc::new(Program::load(sources, self.settings.limits, &used).await?);

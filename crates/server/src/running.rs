@@ -8,6 +8,7 @@ use crate::data;
 use crate::keys::{KeyError, KeyRing};
 use crate::matchmaking;
 use crate::node;
+use crate::script_editor::ScriptEditor;
 use crate::scripting;
 use crate::server::{Server, relayed_matches};
 use crate::tokens::Tokens;
@@ -24,7 +25,7 @@ use aether_rooms::{
     DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RecordingSettings, RoomHost, RoomHostSettings,
     RoomLobby, RoomRequests,
 };
-use aether_script::Scripts;
+use aether_script::{ScriptReloader, Scripts};
 use aether_services::Services;
 use aether_store::StoreError;
 use aether_wire::{CloseReason, Encodings, RoomSelector};
@@ -75,6 +76,7 @@ pub struct RunningServer {
     services: Arc<Services>,
     /// Lua scripts, if there is a folder of modules.
     scripts: Option<Arc<Scripts>>,
+    reloader: Option<Arc<ScriptReloader>>,
     sessions: Arc<LiveSessions>,
     origins: Arc<AllowedOrigins>,
     registry: Registry,
@@ -161,7 +163,8 @@ impl RunningServer {
         aether_services::remote_value::register_functions(&mut server.extensions.functions);
         server.register_room_types(&config, &registry)?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
-        let scripts = scripting::open(&config, version, &node, &registry)?;
+        let modules = std::mem::take(&mut server.modules);
+        let scripts = scripting::open(&config, modules, (version, &node), &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
         scripting::load(scripts.as_ref(), &services).await?;
@@ -171,7 +174,9 @@ impl RunningServer {
         let host = host_settings(&config, node, recordings, &registry)?;
         let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
-        scripting::host_matches(scripts.as_ref(), &rooms);
+        if let Some(scripts) = &scripts {
+            scripts.host_matches(Arc::downgrade(&rooms));
+        }
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = lobby_settings(&config, version);
         let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
@@ -191,6 +196,7 @@ impl RunningServer {
             tokens,
             sessions: Arc::clone(&sessions),
             registry: registry.clone(),
+            editor: scripts.as_ref().map(|scripts| Arc::new(ScriptEditor::new(scripts, &services))),
         };
         let backend = Arc::new(ServerBackend::new(&config, parts, web, version));
         let mut running = RunningServer {
@@ -199,6 +205,7 @@ impl RunningServer {
             webtransport: transport.as_ref().map(|open| open.address),
             services,
             scripts,
+            reloader: None,
             sessions,
             origins: Arc::new(allowed_origins(&config, &registry)),
             registry,
@@ -218,17 +225,13 @@ impl RunningServer {
             running.reload_certificates(certificates);
         }
         running.start_maintenance(lobby);
-        running.start_tasks(config);
+        running.reload_scripts(&config);
+        let health = Arc::clone(&running.backend.database);
+        running.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(&running.services), config, health)));
+        running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
+        running.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(&running.services))));
+        running.tasks.push(tokio::spawn(matchmaking::run(Arc::clone(&running.services))));
         Ok(running)
-    }
-
-    /// Starts the tasks of the database and the matchmaker.
-    fn start_tasks(&mut self, config: Config) {
-        let (services, health) = (&self.services, Arc::clone(&self.backend.database));
-        self.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(services), config, health)));
-        self.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(services), Arc::clone(&self.rooms))));
-        self.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(services))));
-        self.tasks.push(tokio::spawn(matchmaking::run(Arc::clone(services))));
     }
 
     fn serve_http(
@@ -344,6 +347,14 @@ impl RunningServer {
                 }
             }
         }));
+    }
+
+    /// Lets operators reload the scripts, and starts the task that watches their files.
+    fn reload_scripts(&mut self, config: &Config) {
+        let Some(scripts) = &self.scripts else { return };
+        let (reloader, watch) = scripting::reloader(config, scripts, &self.services);
+        self.reloader = Some(reloader);
+        self.tasks.extend(watch.map(tokio::spawn));
     }
 
     /// Starts the task that runs once a second, the one that publishes the list of rooms, and the thread that removes ended

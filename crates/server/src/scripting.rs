@@ -1,24 +1,29 @@
 //! Wires Lua scripts into the server.
 
-use crate::config::Config;
+use crate::config::{Config, MODULES_FOLDER};
 use crate::running::StartError;
 use aether_metrics::Registry;
-use aether_rooms::RoomHost;
-use aether_script::{CallLimits, MatchLimits, ScriptSettings, Scripts};
+use aether_script::{CallLimits, MatchLimits, ScriptReloader, ScriptSettings, Scripts};
 use aether_services::Services;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Creates the scripts of the configured folder, without loading them; none if there is no folder.
+/// Creates the scripts of the configured folder and of the program, without loading them; none if there are none.
 pub(crate) fn open(
     config: &Config,
-    version: &str,
-    node: &str,
+    modules: Vec<(&'static str, &'static str)>,
+    (version, node): (&str, &str),
     registry: &Registry,
 ) -> Result<Option<Arc<Scripts>>, StartError> {
-    let Some(folder) = config.script_folder() else { return Ok(None) };
-    if !folder.is_dir() {
+    let built_in = if config.script.built_in { modules } else { Vec::new() };
+    let folder = match config.script_folder() {
+        Some(folder) => folder,
+        None if built_in.is_empty() => return Ok(None),
+        // A developer's changes of the program's modules are stored there.
+        None => config.data_dir.join(MODULES_FOLDER),
+    };
+    if config.script.folder.is_some() && !folder.is_dir() {
         let text = format!("script.folder: {} is not a folder. Create it, or remove the setting.", folder.display());
         return Err(StartError::Config(text));
     }
@@ -26,6 +31,7 @@ pub(crate) fn open(
     let mebibytes = |count: u32| usize::try_from(count).unwrap_or(usize::MAX) << 20;
     Ok(Some(Scripts::new(ScriptSettings {
         folder,
+        built_in,
         limits: CallLimits {
             time_max: Duration::from_millis(script.call_ms.into()),
             memory_max: mebibytes(script.call_memory_mib),
@@ -45,16 +51,22 @@ pub(crate) fn open(
 /// Loads the scripts at the start. A module that does not load stops the start, as a wrong configuration does.
 pub(crate) async fn load(scripts: Option<&Arc<Scripts>>, services: &Arc<Services>) -> Result<(), StartError> {
     let Some(scripts) = scripts else { return Ok(()) };
-    let loaded = scripts.load(services).await;
+    let loaded = scripts.reload(services).await;
     loaded.map_err(|error| StartError::Game(format!("The scripts cannot be loaded: {error}")))?;
     Ok(())
 }
 
-/// Lets running matches get the code of later loads.
-pub(crate) fn host_matches(scripts: Option<&Arc<Scripts>>, rooms: &Arc<RoomHost>) {
-    if let Some(scripts) = scripts {
-        scripts.host_matches(Arc::downgrade(rooms));
-    }
+/// Lets operators reload the scripts. With `script.watch` the returned future reloads them when files change; run it until
+/// the server stops.
+pub(crate) fn reloader(
+    config: &Config,
+    scripts: &Arc<Scripts>,
+    services: &Arc<Services>,
+) -> (Arc<ScriptReloader>, Option<impl Future<Output = ()> + Send + use<>>) {
+    let reloader = Arc::new(ScriptReloader::new(scripts, services));
+    services.host_scripts(Arc::downgrade(&reloader) as _);
+    let watch = config.watches_scripts().then(|| Arc::clone(&reloader).watch());
+    (reloader, watch)
 }
 
 fn environment(entries: &[String]) -> Result<BTreeMap<String, String>, StartError> {
