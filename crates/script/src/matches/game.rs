@@ -350,9 +350,12 @@ impl ScriptGame {
 
     /// Decides about a join attempt by the results of the script.
     fn decide(&mut self, room: &mut Context<'_>, mut results: MultiValue) -> Result<(), Rejection> {
-        if self.machine.handler.form == Form::Nk || matches!(results.front(), Some(mlua::Value::Table(_))) {
+        let is_nk = self.machine.handler.form == Form::Nk;
+        if is_nk || matches!(results.front(), Some(mlua::Value::Table(_))) {
             self.take_state(room, &mut results);
-        } else if results.front().is_none_or(mlua::Value::is_nil) {
+        }
+        // The form `aether` accepts unless it says otherwise.
+        if !is_nk && results.front().is_none_or(mlua::Value::is_nil) {
             return Ok(());
         }
         let allowed = results

@@ -118,6 +118,10 @@ aether.register_match("duel", {
     match_join_attempt = function(ctx, state, presences)
         if presences[1].username == "eve" then
             return false, "not you"
+        elseif presences[1].username == "ben" then
+            return state
+        elseif presences[1].username == "mallory" then
+            return state, false
         end
     end,
     match_join = function(ctx, state, presences)
@@ -165,6 +169,9 @@ fn functions_of_a_table_get_context_state_and_presences_and_may_be_left_out() {
     let eve = scene.join("eve");
     let refused = eve.admission().expect("it is decided").clone().expect_err("the script refuses");
     assert_eq!(refused.message, "not you");
+    let mallory = scene.join("mallory");
+    let refused = mallory.admission().expect("it is decided").clone().expect_err("the script refuses");
+    assert_eq!(refused.message, "Match join rejected.");
     let ben = scene.join("ben");
     assert_eq!(received(&ann), [(1, "ann joined".to_owned()), (1, "ben joined".to_owned())]);
     ben.push(ClientMessage::Leave).expect("the inbox has space");
@@ -173,7 +180,7 @@ fn functions_of_a_table_get_context_state_and_presences_and_may_be_left_out() {
     let (sender, reply) = std::sync::mpsc::sync_channel(1);
     scene.handle.signal(b"ping".to_vec(), sender).expect("the mailbox has space");
     scene.tick();
-    assert_eq!(reply.recv().expect("a reply"), b"ping 4 {\"mode\":\"duel\"}");
+    assert_eq!(reply.recv().expect("a reply"), b"ping 5 {\"mode\":\"duel\"}");
     send(&ann, 8, "");
     assert_eq!(scene.tick(), RoomStatus::Ended);
     assert_eq!(ann.closing().map(|closing| closing.reason), Some(CloseReason::RoomEnded), "no state ends the match");
