@@ -126,6 +126,10 @@ impl ScriptGame {
 
     /// Loads the new code into a VM of its own and moves the state there. After an error the match is as before.
     fn change_to(&mut self, room: &mut Context<'_>, sources: Arc<Sources>) -> Result<(), ScriptError> {
+        let is_same = |module: &String| sources.text(module) == self.setup.sources.text(module);
+        if self.machine.vm.state().registrations().loaded().iter().all(is_same) {
+            return Ok(());
+        }
         let setup = MatchSetup { sources, ..self.setup.clone() };
         // Rare, and other rooms of the thread wait at most this long.
         let limit = Duration::from_secs_f32(room.seconds_per_tick()).max(self.call_limit(room));
