@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::running::StartError;
 use aether_script::{CallLimits, MatchLimits, ScriptSettings, Scripts};
 use aether_services::Services;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub(crate) fn open(config: &Config, version: &str, node: &str) -> Result<Option<
             memory_max: mebibytes(script.match_memory_mib),
         },
         environment: environment(&script.environment)?,
+        sql: script.sql,
+        config: shown(config, node),
         node: node.to_owned(),
         version: version.to_owned(),
     })))
@@ -40,6 +43,33 @@ pub(crate) async fn load(scripts: Option<&Arc<Scripts>>, services: &Arc<Services
     let loaded = scripts.load(services).await;
     loaded.map_err(|error| StartError::Game(format!("The scripts cannot be loaded: {error}")))?;
     Ok(())
+}
+
+/// Returns the settings that scripts may read, with the names that existing modules know. None of them is a secret.
+fn shown(config: &Config, node: &str) -> serde_json::Value {
+    let (tokens, socket, matchmaker) = (&config.tokens, &config.socket, &config.matchmaker);
+    json!({
+        "name": node,
+        "shutdown_grace_sec": config.shutdown.grace_seconds,
+        "logger": { "level": config.log.filter },
+        "session": {
+            "token_expiry_sec": tokens.access_seconds,
+            "refresh_token_expiry_sec": tokens.refresh_seconds,
+            "single_session": tokens.single_session,
+        },
+        "socket": {
+            "address": config.http.address.ip().to_string(),
+            "port": config.http.address.port(),
+            "max_message_size_bytes": socket.message_bytes_max,
+        },
+        "matchmaker": {
+            "max_tickets": matchmaker.tickets_per_session_max,
+            "interval_sec": f64::from(matchmaker.interval_ms) / 1_000.0,
+            "max_intervals": matchmaker.max_intervals,
+            "rev_precision": matchmaker.mutual,
+        },
+        "runtime": { "env": config.script.environment, "call_ms": config.script.call_ms },
+    })
 }
 
 fn environment(entries: &[String]) -> Result<BTreeMap<String, String>, StartError> {

@@ -343,28 +343,27 @@ fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     lua.load(include_str!("prelude.luau")).set_name("=aether").call(host)
 }
 
-/// Resolves a function: the function itself if it runs at once, or the index of a service function.
-fn bind(
-    lua: &Lua,
-    state: &Arc<VmState>,
-    name: &str,
-    is_nk: bool,
-) -> mlua::Result<(Option<mlua::Function>, Option<usize>)> {
-    let Some((index, function)) = api::find(name, is_nk) else { return Ok((None, None)) };
+/// Function that runs at once, index of a service function, or chunk that returns the function.
+type Bound = (Option<mlua::Function>, Option<usize>, Option<mlua::Function>);
+
+/// Resolves a function.
+fn bind(lua: &Lua, state: &Arc<VmState>, name: &str, is_nk: bool) -> mlua::Result<Bound> {
+    let Some((index, function)) = api::find(name, is_nk) else { return Ok((None, None, None)) };
     let state = Arc::clone(state);
     match function.run {
-        Run::Service(_) => Ok((None, Some(index))),
+        Run::Service(_) => Ok((None, Some(index), None)),
+        Run::Luau(chunk) => Ok((None, None, Some(lua.load(chunk).set_name("=aether").into_function()?))),
         Run::Local(run) => {
             let call = move |lua: &Lua, arguments: MultiValue| {
                 let values = arguments.iter().map(from_lua).collect::<Result<_, _>>().map_err(mlua::Error::external)?;
                 let results = run(&state, Arguments::new(function, values)).map_err(mlua::Error::external)?;
                 results.iter().map(|value| to_lua(lua, value)).collect::<mlua::Result<MultiValue>>()
             };
-            Ok((Some(lua.create_function(call)?), None))
+            Ok((Some(lua.create_function(call)?), None, None))
         }
         Run::Native(run) => {
             let call = move |lua: &Lua, arguments: MultiValue| run(lua, &state, arguments);
-            Ok((Some(lua.create_function(call)?), None))
+            Ok((Some(lua.create_function(call)?), None, None))
         }
     }
 }

@@ -49,6 +49,11 @@ impl ScriptServer {
         write_module(&self.folder, name, text);
     }
 
+    /// Returns the folder of the modules.
+    pub fn folder(&self) -> &std::path::Path {
+        &self.folder
+    }
+
     /// Signs a new user in.
     pub async fn user(&self) -> ApiClient {
         ApiClient::new_user(self.server.http).await
