@@ -17,6 +17,8 @@ pub const ROWS_BYTES_MAX: usize = 4 << 20;
 
 /// Commands that may begin a statement that changes rows or tables. Others end the transaction, or change the connection.
 const WRITING: [&str; 7] = ["insert", "update", "delete", "with", "create", "alter", "drop"];
+/// Commands that change tables, and no rows.
+const SCHEMA: [&str; 3] = ["create", "alter", "drop"];
 /// Commands that may begin a statement that only reads.
 const READING: [&str; 2] = ["select", "values"];
 
@@ -29,6 +31,7 @@ pub struct SqlStatement {
     text: String,
     parameters: Vec<ColumnValue>,
     is_reading: bool,
+    is_schema: bool,
 }
 
 impl SqlStatement {
@@ -47,14 +50,17 @@ impl SqlStatement {
             let message = format!("A statement cannot begin with `{command:.20}`; use one of {allowed}.");
             return Err(ServiceError::invalid(message));
         }
-        Ok(SqlStatement { text: numbered(text), parameters, is_reading })
+        let is_schema = SCHEMA.contains(&command.as_str());
+        Ok(SqlStatement { text: numbered(text), parameters, is_reading, is_schema })
     }
 
     /// Executes the statement in a transaction of its own. Returns the number of changed rows.
     pub async fn execute(self, store: &Store) -> Result<u64, ServiceError> {
         let statement = Arc::new(self);
         let operation = move |transaction: &mut Transaction<'_>| {
-            transaction.execute(&statement.text, &statement.values()).map_err(Failed)
+            let changed = transaction.execute(&statement.text, &statement.values()).map_err(Failed)?;
+            // SQLite returns the rows of the statement before.
+            Ok(if statement.is_schema { 0 } else { changed })
         };
         store.write(operation).await.map_err(|Failed(error)| to_service_error(error))
     }
@@ -160,5 +166,6 @@ mod tests {
         }
         assert!(SqlStatement::new(" Select 1", Vec::new()).is_ok());
         assert!(SqlStatement::new("SELECT 1", vec![ColumnValue::Null; PARAMETERS_MAX + 1]).is_err());
+        assert!(SqlStatement::new(&format!("SELECT 1{}", " ".repeat(STATEMENT_BYTES_MAX)), Vec::new()).is_err());
     }
 }

@@ -190,6 +190,30 @@ fn read_inside(folder: &Path, relative: &Path) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Sources;
+    use crate::vm::{Step, Vm, VmSettings};
+    use std::time::Duration;
+
+    const RANDOM: &str = "local nk = require('nakama')
+        local vector = nk.aes128_encrypt('a', string.rep('k', 16))
+        return nk.uuid_v4() .. nk.base16_encode(nk.secure_random_bytes(20)) .. nk.base16_encode(vector)";
+
+    fn random_text(kind: VmKind, seed: u64) -> Value {
+        let sources = Sources::of([("module", RANDOM)]).expect("the name is free");
+        let settings = VmSettings { kind, memory_max: 16 << 20, seed };
+        let vm = Vm::new(Arc::new(sources), &settings).expect("the machine starts");
+        match vm.require("module", Duration::from_secs(5)).expect("the module loads") {
+            Step::Done(results) => vm.values(&results).expect("the result is a text").remove(0),
+            Step::Suspended(_) => panic!("no function waits for the services"),
+        }
+    }
+
+    #[test]
+    fn random_values_of_a_match_come_from_its_seed_alone() {
+        assert_eq!(random_text(VmKind::Match, 7), random_text(VmKind::Match, 7));
+        assert_ne!(random_text(VmKind::Match, 7), random_text(VmKind::Match, 8));
+        assert_ne!(random_text(VmKind::Call, 7), random_text(VmKind::Call, 7));
+    }
 
     #[test]
     fn dates_are_counted_from_1970() {

@@ -1,7 +1,11 @@
 //! Accounts.
 
 use crate::api_support::Calls;
+use aether_services::account::IMPORT_BYTES_MAX;
+use aether_services::storage::{ObjectId, Write};
+use aether_services::{Caller, GrpcCode};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_are_read_changed_and_erased() {
@@ -61,5 +65,20 @@ async fn an_exported_account_is_imported_into_another() {
     assert_eq!(calls.first("account_import_id", &[document]).await, json!(ann), "without a user, the exported one");
     calls.fails("account_import_id", &[json!("{}"), json!(bob)], "no exported account").await;
     calls.fails("account_export_id", &[json!("00000000-0000-4000-8000-000000000000")], "not found").await;
+    calls.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_documents_are_neither_exported_nor_imported() {
+    let mut calls = Calls::start().await;
+    let ann = calls.user("device-of-ann").await;
+    let owner = Uuid::try_parse(&ann).expect("an id");
+    let value = json!({ "text": "x".repeat(250_000) }).to_string();
+    let writes = (0..36).map(|key| Write::new(ObjectId::new("bag", key.to_string(), owner), value.clone()));
+    let services = calls.scripts.server.services();
+    services.storage.write(&Caller::Server, writes.collect()).await.expect("the objects are written");
+    let long = services.import_account(None, &" ".repeat(IMPORT_BYTES_MAX + 1)).await;
+    assert_eq!(long.map_err(|error| error.code), Err(GrpcCode::InvalidArgument));
+    calls.fails("account_export_id", &[json!(ann)], "more than 8388608 bytes").await;
     calls.stop().await;
 }

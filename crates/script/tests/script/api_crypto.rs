@@ -79,6 +79,8 @@ async fn tokens_and_signatures_verify() {
     let error = calls.error("jwt_generate", &[json!("RS256"), json!("my secret key"), claims]).await;
     assert!(error.contains("no RSA private key") && !error.contains("my secret"), "{error}");
     calls.fails("rsa_sha256_hash", &[json!("abc"), json!("x")], "no RSA private key").await;
+    let long = format!("{}{}", pem(RSA_KEY), " ".repeat(16_384));
+    calls.fails("rsa_sha256_hash", &[json!("abc"), json!(long)], "no RSA private key").await;
     calls.stop().await;
 }
 

@@ -2,6 +2,7 @@
 
 use crate::api_support::Calls;
 use crate::fake_shop::FakeShop;
+use crate::support::rpc;
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -27,11 +28,32 @@ async fn requests_reach_allowed_networks_and_return_status_headers_and_body() {
     calls.fails("http_request", &[url.clone(), json!("get"), json!({ "a": 1 })], "argument 3 (`headers`)").await;
     let insecure = [url.clone(), json!("get"), Value::Null, Value::Null, Value::Null, json!(true)];
     calls.fails("http_request", &insecure, "certificates are always checked").await;
-    let large = [url, json!("post"), json!({}), json!("x".repeat((1 << 20) + 1))];
-    let (status, _) =
-        crate::support::rpc(&mut calls.client, "call", &crate::api_support::payload("http_request", &large)).await;
-    assert_ne!(status, 200, "a body of more than 1 MiB cannot be sent");
     calls.fails("http_request", &[json!("ftp://example.com"), json!("get")], "must begin with https://").await;
+    calls.stop().await;
+}
+
+const LARGE: &str = r#"
+local nk = require("nakama")
+
+nk.register_rpc(function()
+    local headers = {}
+    for index = 1, 65 do
+        headers[`x-{index}`] = "y"
+    end
+    local _, body = pcall(nk.http_request, "https://example.com/", "post", {}, string.rep("x", 1048577))
+    local _, many = pcall(nk.http_request, "https://example.com/", "get", headers)
+    return nk.json_encode({ tostring(body), tostring(many) })
+end, "large")
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_are_bounded() {
+    let mut calls = Calls::with_modules(&[("large", LARGE)], |_| {}).await;
+    let (status, problems) = rpc(&mut calls.client, "large", &json!({})).await;
+    assert_eq!(status, 200, "{problems}");
+    for (index, expected) in ["at most 1048576 bytes", "at most 64 headers"].into_iter().enumerate() {
+        assert!(problems[index].as_str().is_some_and(|text| text.contains(expected)), "{problems}");
+    }
     calls.stop().await;
 }
 

@@ -31,6 +31,11 @@ pub fn payload(name: &str, arguments: &[Value]) -> Value {
     json!({ "module": module, "name": name, "count": arguments.len(), "arguments": numbered })
 }
 
+/// Returns the JSON form of an empty list: an empty table has no keys that tell a list from an object.
+pub fn none() -> Value {
+    json!({})
+}
+
 /// Server with the calling function, and a user who calls it.
 pub struct Calls {
     pub scripts: ScriptServer,

@@ -1,6 +1,6 @@
 //! Users, and changes of several things at once.
 
-use crate::api_support::Calls;
+use crate::api_support::{Calls, none};
 use aether_testkit_server::ApiClient;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ async fn users_are_found_by_id_by_name_and_at_random() {
     let found = calls.first("users_get_id", &[json!([bob, missing, ann])]).await;
     assert_eq!(ids(&found), [bob.clone(), ann.clone()]);
     assert_eq!((&found[1]["username"], &found[1]["metadata"]), (&json!("ann"), &json!({})));
-    assert_eq!(calls.first("users_get_id", &[json!([]), json!(["1001"])]).await, json!([]));
+    assert_eq!(calls.first("users_get_id", &[json!([]), json!(["1001"])]).await, none());
     assert_eq!(ids(&calls.first("users_get_username", &[json!(["ann", "nobody"])]).await), [ann.clone()]);
     let mut all = ids(&calls.first("users_get_random", &[json!(1_000)]).await);
     all.sort();
@@ -26,10 +26,14 @@ async fn users_are_found_by_id_by_name_and_at_random() {
     expected.sort();
     assert_eq!(all, expected);
     assert_eq!(ids(&calls.first("users_get_random", &[json!(2)]).await).len(), 2);
-    assert_eq!(calls.first("users_get_random", &[json!(0)]).await, json!([]));
+    assert_eq!(calls.first("users_get_random", &[json!(0)]).await, none());
     calls.fails("users_get_random", &[json!(1_001)], "argument 1 (`count`)").await;
     calls.fails("users_get_id", &[json!(["ann"])], "a list of ids").await;
     calls.fails("users_get_username", &[json!([1])], "a list of strings").await;
+    calls.fails("users_get_id", &[json!(vec![ann.clone(); 1_001])], "at most 1000 ids").await;
+    calls.fails("users_get_username", &[json!(vec!["ann"; 1_001])], "at most 1000 entries").await;
+    let many = calls.first("users_get_id", &[json!(vec![ann.clone(); 1_000])]).await;
+    assert_eq!(ids(&many), [ann], "more than one query asks for");
     calls.stop().await;
 }
 

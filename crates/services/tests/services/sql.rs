@@ -14,7 +14,8 @@ async fn values_of_every_type_come_back() {
     for fixture in fixtures().await {
         let user = fixture.user().await;
         let bytes = ColumnValue::Bytes(user.as_bytes().to_vec());
-        let select = "SELECT id, username, created_at, email, CAST(1.5 AS DOUBLE PRECISION) AS half FROM users WHERE id = $1";
+        let select =
+            "SELECT id, username, created_at, email, CAST(1.5 AS DOUBLE PRECISION) AS half FROM users WHERE id = $1";
         let rows = statement(select, vec![bytes]).query(&fixture.store).await.expect("the query is valid");
         let found: Vec<(&str, &ColumnValue)> = rows[0].iter().map(|(name, value)| (name.as_str(), value)).collect();
         let id = match found[0].1 {
@@ -45,5 +46,9 @@ async fn changes_are_counted_and_errors_are_told() {
         let (code, message) = error_of(statement(&many, Vec::new()).query(&fixture.store).await);
         assert_eq!(code, GrpcCode::InvalidArgument);
         assert!(message.contains("more than 1000 rows"), "{message}");
+        let large = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900)
+            SELECT CAST($1 AS TEXT) AS large FROM n";
+        let large = statement(large, vec![ColumnValue::Text("x".repeat(5_000))]);
+        assert_eq!(error_of(large.query(&fixture.store).await).0, GrpcCode::InvalidArgument, "4.5 MB are too many");
     }
 }

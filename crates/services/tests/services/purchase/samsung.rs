@@ -50,6 +50,11 @@ async fn purchases_that_samsung_does_not_confirm_are_rejected() {
         assert_eq!(outcome, Err(GrpcCode::FailedPrecondition), "{name}");
     }
     assert_eq!(validate(|| (500, json!({}))).await, Err(GrpcCode::Unavailable));
+    let fixture = Fixture::new(aether_testkit_store::memory()).await;
+    let samsung = Samsung::new(SamsungSettings::new(Vec::new()), http_client(), fixture.clock.clone());
+    let purchases = Purchases::new(fixture.store.clone(), fixture.clock.clone()).with_provider(samsung);
+    let long = purchases.validate(fixture.user().await, Shop::Samsung, receipt(&"1".repeat(257)), true).await;
+    assert_eq!(error_of(long).0, GrpcCode::InvalidArgument, "no request is made with a long id");
 }
 
 #[tokio::test]
