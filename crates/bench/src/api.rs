@@ -93,7 +93,7 @@ const KINDS: [Kind; 7] = [
 
 /// Accounts of the benchmark.
 #[derive(Default)]
-struct Setting {
+pub struct Setting {
     /// Token and user id of each account.
     accounts: Vec<(String, String)>,
     /// Distinguishes the new accounts of different runs.
@@ -101,7 +101,13 @@ struct Setting {
 }
 
 impl Setting {
-    fn bearer(&self, number: u64) -> String {
+    /// Returns a setting with existing accounts.
+    pub fn of(accounts: Vec<(String, String)>) -> Setting {
+        Setting { accounts, fresh: std::process::id() }
+    }
+
+    /// Returns the header of an account.
+    pub fn bearer(&self, number: u64) -> String {
         format!("Authorization: Bearer {}\r\n", self.accounts[number as usize % self.accounts.len()].0)
     }
 
@@ -111,12 +117,22 @@ impl Setting {
 }
 
 /// Result of a kind of request.
-struct Measured {
+pub struct Measured {
     per_second: f64,
     answered: u64,
     times: Times,
     failures: u64,
     answer_bytes: usize,
+}
+
+impl Measured {
+    /// Returns the answers per second, or an error if a request failed.
+    pub fn checked(&self) -> Outcome<f64> {
+        match self.failures {
+            0 => Ok(self.per_second),
+            failures => Err(format!("{failures} requests failed").into()),
+        }
+    }
 }
 
 /// Counters of the server.
@@ -229,7 +245,7 @@ async fn counters(server: &Server) -> Outcome<Counters> {
 
 /// Creates the accounts.
 async fn sign_up(address: SocketAddr) -> Outcome<Setting> {
-    Ok(Setting { accounts: accounts(address, ACCOUNTS).await?, fresh: std::process::id() })
+    Ok(Setting::of(accounts(address, ACCOUNTS).await?))
 }
 
 /// Creates accounts, and returns the token and user id of each.
@@ -260,7 +276,7 @@ fn user_of(token: &str) -> Outcome<String> {
 }
 
 /// Sends requests over all connections for a while.
-async fn load(
+pub async fn load(
     address: SocketAddr,
     setting: Rc<Setting>,
     make: fn(&Setting, u64) -> String,
@@ -313,11 +329,13 @@ fn login(device: &str, create: &str) -> String {
     request("POST", &path, &key, &format!("{{\"id\":\"{device}\"}}"))
 }
 
-fn get(path: &str, headers: &str) -> String {
+/// Returns a request without a body.
+pub fn get(path: &str, headers: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}\r\n")
 }
 
-fn request(method: &str, path: &str, headers: &str, body: &str) -> String {
+/// Returns a request with a body.
+pub fn request(method: &str, path: &str, headers: &str, body: &str) -> String {
     format!(
         "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
         body.len()
@@ -325,20 +343,21 @@ fn request(method: &str, path: &str, headers: &str, body: &str) -> String {
 }
 
 /// Keep-alive HTTP connection.
-struct Connection {
+pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl Connection {
-    async fn open(address: SocketAddr) -> Outcome<Connection> {
+    /// Connects.
+    pub async fn open(address: SocketAddr) -> Outcome<Connection> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Connection { stream, buffer: Vec::with_capacity(4_096) })
     }
 
     /// Sends a request and waits for its answer: status and body.
-    async fn ask(&mut self, request: &str) -> Outcome<(u16, &[u8])> {
+    pub async fn ask(&mut self, request: &str) -> Outcome<(u16, &[u8])> {
         self.stream.write_all(request.as_bytes()).await?;
         self.buffer.clear();
         loop {

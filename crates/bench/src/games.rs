@@ -1,5 +1,6 @@
 //! Games of the benchmarks.
 
+use crate::lua::{self, Duel};
 use aether_bits::Replicate;
 use aether_engine::{Context, Game, GameSchemaBuilder, RoomSettings};
 use aether_server::Server;
@@ -109,9 +110,15 @@ pub fn serve(arguments: ServeArguments) -> ExitCode {
         nearest_max: Some(NEAREST_MAX),
         ..aether_space::InterestSettings::default()
     };
+    let duel = RoomSettings { tick_hz: 20, snapshot_hz: 20, resume_ticks: 0, ..RoomSettings::default() };
     let nearest = RoomSettings { interest: Some(interest), ..settings.clone() };
     Server::new("aether-bench", env!("CARGO_PKG_VERSION"))
         .game(CROWD, settings, || Crowd)
         .game(CROWD_NEAREST, nearest, || Crowd)
+        .game(lua::RUST_TYPE, duel, Duel::default)
+        .rpc(
+            lua::CREATE,
+            |services, _, match_type| async move { Ok(services.matches()?.create(&match_type, "").await?.id) },
+        )
         .run(Command::Serve(arguments))
 }

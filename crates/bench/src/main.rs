@@ -8,6 +8,7 @@ mod child;
 mod connections;
 mod crowd;
 mod games;
+mod lua;
 mod relay;
 mod result;
 mod soak;
@@ -43,6 +44,8 @@ enum Bench {
     RelayWs(relay::RelayWsArguments),
     /// Stored chat messages: one channel of 1,000 members, and 1,000 channels of 10
     Chat(Length),
+    /// Lua scripts: matches per core and functions over HTTP, compared with Rust
+    Lua(Length),
     /// 500 players in one room with full visibility
     Crowd(Length),
     /// 300 players at 40 Hz: time from an input to the state that includes it
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Bench::Relay(arguments) => run_pinned(|| relay::run(arguments)),
         Bench::RelayWs(arguments) => run_pinned(|| relay::run_ws(arguments)),
         Bench::Chat(length) => run_pinned(|| chat::run(length)),
+        Bench::Lua(length) => run_pinned(|| lua::run(length)),
         Bench::Crowd(length) => run_pinned(|| crowd::run(length)),
         Bench::Spatial(length) => run_pinned(|| spatial::run(length)),
         Bench::Api(length) => run_pinned(|| api::run(length)),

@@ -5,7 +5,7 @@ use aether_framing::websocket::codec::{Decoder, Incoming, Opcode, Role, client_f
 use aether_framing::websocket::handshake::{client_key, client_request, parse_response};
 use aether_messages::prost::Message as _;
 use aether_messages::realtime::envelope::Message;
-use aether_messages::realtime::{ChannelJoin, Envelope, MatchCreate};
+use aether_messages::realtime::{ChannelJoin, Envelope, MatchCreate, MatchJoin};
 use aether_wire::{ClientMessage, Hello, RoomSelector, SUBPROTOCOL_PROTOBUF, ServerMessage, Token};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll};
@@ -81,6 +81,12 @@ impl JoiningClient {
     /// Creates a client of the services socket with a token, for a relayed match by name.
     pub fn of_match(token: &str, name: String) -> JoiningClient {
         JoiningClient::of_socket(token, Message::MatchCreate(MatchCreate { name }))
+    }
+
+    /// Creates a client of the services socket with a token, for a running match by id.
+    pub fn of_running(token: &str, id: String) -> JoiningClient {
+        let join = MatchJoin { match_id: id, ..MatchJoin::default() };
+        JoiningClient::of_socket(token, Message::MatchJoin(join))
     }
 
     /// Creates a client of the services socket with a token, for a chat room by name. Its messages are stored.

@@ -23,6 +23,7 @@ pub struct RoomBuilder<G> {
     game: G,
     settings: RoomSettings,
     seed: u64,
+    started_ms: u64,
     pool: Option<EncodePool>,
     restore: Option<RestoreData>,
     captured: Option<RoomCapture>,
@@ -39,6 +40,7 @@ impl<G: Game> RoomBuilder<G> {
             game,
             settings,
             seed: 0,
+            started_ms: 0,
             pool: None,
             restore: None,
             captured: None,
@@ -54,6 +56,13 @@ impl<G: Game> RoomBuilder<G> {
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Sets the wall clock of tick 0, in milliseconds since 1970. Default 0. The clock of the room counts from it.
+    #[must_use]
+    pub fn started_ms(mut self, started_ms: u64) -> Self {
+        self.started_ms = started_ms;
         self
     }
 
@@ -132,18 +141,6 @@ impl<G: Game> RoomBuilder<G> {
         if input_bits as usize > 8 * aether_wire::limits::INPUT_BYTES_MAX {
             return Err(BuildError::InputTooLarge);
         }
-        let header = |game| RecordingHeader {
-            game,
-            seed: self.seed,
-            tick_hz: self.settings.tick_hz,
-            schema_hash: schema.hash(),
-            start: self.restore.clone().map_or(RecordingStart::New, RecordingStart::Restored),
-        };
-        let recorder = self.record_as.map(|game| Recorder::new(header(game)));
-        let stream = self.stream.map(|(game, channel)| {
-            let header = header(game);
-            RecordingStream::new(channel, &header, header.start.tick())
-        });
         let room_output = Arc::new(RoomOutput::new());
         let mut room = Room {
             game: self.game,
@@ -155,8 +152,8 @@ impl<G: Game> RoomBuilder<G> {
             sending: Sending::new(),
             overload: OverloadLadder::default(),
             pool: self.pool,
-            recorder,
-            stream,
+            recorder: None,
+            stream: None,
             has_stepped: false,
             recording_sink: self.recording_sink,
             checkpoint_timer: self.checkpoint_ticks.map(CheckpointTimer::new),
@@ -171,12 +168,30 @@ impl<G: Game> RoomBuilder<G> {
                 events,
                 send: self.settings.send_settings(),
                 settings: self.settings,
+                started_ms: self.started_ms,
             },
         };
+        let start = self.restore.clone().map_or(RecordingStart::New, RecordingStart::Restored);
         match &self.captured {
             Some(capture) => room.start_captured(capture)?,
             None => room.start(self.restore)?,
         }
+        room.finish_start()?;
+        let header = |game| RecordingHeader {
+            game,
+            seed: self.seed,
+            tick_hz: room.state.settings.tick_hz,
+            schema_hash: room.stats.schema.hash(),
+            started_ms: self.started_ms,
+            setup: room.game.setup(),
+            start: start.clone(),
+        };
+        let recorder = self.record_as.map(|game| Recorder::new(header(game)));
+        let stream = self.stream.map(|(game, channel)| {
+            let header = header(game);
+            RecordingStream::new(channel, &header, header.start.tick())
+        });
+        (room.recorder, room.stream) = (recorder, stream);
         if room.checkpoint_timer.is_some() && room.checkpoint().is_none() {
             return Err(BuildError::NoCheckpoint);
         }
@@ -222,6 +237,29 @@ impl<G: Game> Room<G> {
     }
 }
 
+impl<G: Game> Room<G> {
+    /// Takes over the tick rate that the game set, and its failure.
+    fn finish_start(&mut self) -> Result<(), BuildError> {
+        let output = &mut self.state.output;
+        output.is_starting = false;
+        if let Some(text) = output.failure.take() {
+            return Err(BuildError::Game(text));
+        }
+        let former = self.state.settings.tick_hz;
+        let Some(tick_hz) = output.tick_hz.take().filter(|tick_hz| *tick_hz != former) else { return Ok(()) };
+        let settings = self.state.settings.with_tick_hz(tick_hz);
+        // The world was built before.
+        let settings = RoomSettings { rewind_ticks: self.state.settings.rewind_ticks, ..settings };
+        self.state.send = settings.send_settings();
+        self.stats = Arc::new(SharedStats::new(settings.clone(), (*self.stats.schema).clone()));
+        self.state.settings = settings;
+        if let Some(timer) = &mut self.checkpoint_timer {
+            timer.set_tick_hz(former, tick_hz);
+        }
+        Ok(())
+    }
+}
+
 /// Error of [`RoomBuilder::build`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildError {
@@ -233,6 +271,8 @@ pub enum BuildError {
     Checkpoint(Rejection),
     /// The room is durable, but its game has no checkpoints.
     NoCheckpoint,
+    /// The game could not be made, or failed before its first tick, with this text.
+    Game(String),
 }
 
 impl std::fmt::Display for BuildError {
@@ -245,6 +285,7 @@ impl std::fmt::Display for BuildError {
             BuildError::NoCheckpoint => f.write_str(
                 "the room is durable, but its game has no checkpoints: implement `checkpoint`, or remove `durable`",
             ),
+            BuildError::Game(text) => f.write_str(text),
             BuildError::Checkpoint(rejection) => write!(f, "the game rejected the checkpoint: {}", rejection.message),
         }
     }

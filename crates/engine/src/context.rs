@@ -7,7 +7,7 @@ use crate::players::RoomPlayers;
 use crate::request::{REQUESTS_MAX, Request};
 use crate::room::TickOutput;
 use crate::schema::EventRegistry;
-use crate::settings::RoomSettings;
+use crate::settings::{RoomSettings, SettingsError};
 use aether_bits::runtime::{EventHandle, Record, ValueError};
 use aether_bits::{BitWriter, Component, Random};
 use aether_wire::{
@@ -44,6 +44,7 @@ pub struct Context<'a> {
     pub(crate) output: &'a mut TickOutput,
     pub(crate) events: &'a EventRegistry,
     pub(crate) settings: &'a RoomSettings,
+    pub(crate) started_ms: u64,
 }
 
 /// Point from which a player sees the world. It decides which entities are in the player's interest radius.
@@ -63,6 +64,35 @@ impl Context<'_> {
     #[must_use]
     pub fn tick(&self) -> Tick {
         self.world.tick()
+    }
+
+    /// Returns the wall clock of tick 0, in milliseconds since 1970. A rebuilt room has another one, so that
+    /// [`Context::now_ms`] continues with the current time.
+    #[must_use]
+    pub fn started_ms(&self) -> u64 {
+        self.started_ms
+    }
+
+    /// Returns the time of this tick, in milliseconds since 1970: the start of the room and the length of its ticks. It is
+    /// the same in a replay. It falls behind the wall clock if the room drops ticks.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        let ticks_ms = u64::from(self.tick().0) * 1_000 / u64::from(self.settings.tick_hz);
+        self.started_ms.saturating_add(ticks_ms)
+    }
+
+    /// Sets the tick rate of the room, from 1 to 128. Only [`crate::Game::init`] and [`crate::Game::restore`] may: the
+    /// rate takes effect when they return. Times in ticks of the settings keep their length; past positions keep their
+    /// number of ticks.
+    pub fn set_tick_hz(&mut self, tick_hz: u32) -> Result<(), SettingsError> {
+        if !self.output.is_starting {
+            return Err(SettingsError("the tick rate of a room can be set only before its first tick"));
+        }
+        if !(1..=128).contains(&tick_hz) {
+            return Err(SettingsError("tick_hz must be from 1 to 128"));
+        }
+        self.output.tick_hz = Some(tick_hz);
+        Ok(())
     }
 
     /// Returns the length of a tick, in seconds.
@@ -92,6 +122,18 @@ impl Context<'_> {
     #[must_use]
     pub fn user(&self, player: PlayerId) -> Option<&str> {
         self.players.get(player).map(|room_player| room_player.join.user.as_str())
+    }
+
+    /// Returns the user name of a player's account.
+    #[must_use]
+    pub fn username(&self, player: PlayerId) -> Option<&str> {
+        self.players.get(player).map(|room_player| room_player.join.username.as_str())
+    }
+
+    /// Returns the session id of a player. It changes if the player resumes in another session.
+    #[must_use]
+    pub fn session(&self, player: PlayerId) -> Option<&str> {
+        self.players.get(player).map(|room_player| room_player.join.session.as_str())
     }
 
     /// Returns the metadata that a player joined with. A resumed player has the same as before.
@@ -306,6 +348,13 @@ impl Context<'_> {
     /// Ends the room for good after this tick.
     pub fn end(&mut self) {
         self.output.is_ending = true;
+    }
+
+    /// Ends the room after this tick because its game failed, with a text for the log. Players are closed as after a panic,
+    /// and [`crate::Game::terminate`] is not called. The game may still be called in this tick. Before the first tick, the
+    /// text is the error of whoever creates the room.
+    pub fn fail(&mut self, text: impl Into<String>) {
+        self.output.failure.get_or_insert_with(|| text.into());
     }
 
     pub(crate) fn deliver(&mut self, player: PlayerId, message: ServerMessage) {

@@ -88,6 +88,8 @@ impl<G: Game> Room<G> {
             seed: 0,
             tick_hz: self.state.settings.tick_hz,
             schema_hash: self.stats.schema.hash(),
+            started_ms: self.state.started_ms,
+            setup: self.game.setup(),
             start: RecordingStart::Captured(Box::new(capture)),
         };
         self.stream = Some(RecordingStream::new(channel, &header, self.now()));

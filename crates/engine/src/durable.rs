@@ -176,6 +176,12 @@ impl CheckpointTimer {
         CheckpointTimer { every_ticks: every_ticks.max(1), ticks_since: 0, is_requested: true, last: None }
     }
 
+    /// Keeps the interval at another tick rate.
+    pub fn set_tick_hz(&mut self, former: u32, tick_hz: u32) {
+        let every = (u64::from(self.every_ticks) * u64::from(tick_hz)).div_ceil(u64::from(former));
+        self.every_ticks = u32::try_from(every).unwrap_or(u32::MAX).max(1);
+    }
+
     /// Returns true if a checkpoint is due after this tick. Joins and leaves make it due earlier, but at most every
     /// tenth of the interval, so that a crowd does not cause one per tick.
     pub fn is_due(&mut self, players_changed: bool) -> bool {

@@ -73,7 +73,14 @@ pub trait Game: Send + Sized + 'static {
         Self::declare(GameSchemaBuilder::default()).input::<Self::Input>()
     }
 
-    /// Called once, before the first tick of a new room.
+    /// Returns the bytes from which the maker of a run-time game builds this game again for a replay: for example its
+    /// sources and parameters as they are now. They are in the header of every recording of the room. The default returns
+    /// none, for games that are built from nothing.
+    fn setup(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Called once, before the first tick of a new room. It may set the tick rate with [`Context::set_tick_hz`].
     fn init(&mut self, _room: &mut Context<'_>) {}
 
     /// Decides if a player may join. An error rejects the join, and the client gets its code and sentence.
@@ -170,6 +177,10 @@ pub trait Game: Send + Sized + 'static {
         Vec::new()
     }
 
+    /// Handles new code of the game, from [`crate::RoomHandle::reload`]. Called before all other tick inputs of its tick.
+    /// Only games defined at run time have code to replace; the default does nothing.
+    fn reload(&mut self, _room: &mut Context<'_>, _code: &[u8]) {}
+
     /// Returns true if a player may see an entity with [`aether_world::Visibility::Game`].
     fn can_see(&self, _world: &World, _viewer: PlayerId, _entity: EntityId) -> bool {
         true
@@ -219,6 +230,10 @@ pub struct JoinRequest {
     pub user: String,
     /// Display name.
     pub name: String,
+    /// User name of the account, which may be longer than the display name.
+    pub username: String,
+    /// Id of the session: that of the socket for a member over the services socket, otherwise that of the access token.
+    pub session: String,
     /// Permissions from the account's role.
     pub permissions: Permissions,
     /// Texts that the client sent with its hello, for the game. A client may send anything.

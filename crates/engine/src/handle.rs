@@ -40,6 +40,29 @@ impl std::fmt::Display for MailboxFull {
 
 impl std::error::Error for MailboxFull {}
 
+/// Maximum bytes of the new code of a room. It is recorded, and every room of a reload gets it.
+pub const RELOAD_BYTES_MAX: usize = 4 << 20;
+
+/// Error of [`RoomHandle::reload`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReloadError {
+    /// The code has more than [`RELOAD_BYTES_MAX`] bytes.
+    TooLarge,
+    /// The mailbox of the room is full.
+    MailboxFull,
+}
+
+impl std::fmt::Display for ReloadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ReloadError::TooLarge => write!(f, "the code has more than {RELOAD_BYTES_MAX} bytes; remove unused parts"),
+            ReloadError::MailboxFull => MailboxFull.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReloadError {}
+
 /// Messages to a room, and its output.
 pub(crate) struct Mailbox {
     pub messages: BoundedQueue<MailboxMessage>,
@@ -71,7 +94,10 @@ impl Mailbox {
 
 pub(crate) enum MailboxMessage {
     Join(JoinRequest, DeliveryOrder, RoomEndpoint),
-    Resume(PlayerId, DeliveryOrder, RoomEndpoint),
+    /// A player resumes, in this session if it is another one.
+    Resume(PlayerId, Option<String>, DeliveryOrder, RoomEndpoint),
+    /// New code of the game.
+    Reload(Arc<[u8]>),
     /// The role of the account changed.
     Permissions(PlayerId, Permissions),
     /// The player leaves, without time to resume.
@@ -106,17 +132,27 @@ impl RoomHandle {
         Ok(connection_endpoint)
     }
 
-    /// Requests a resume for a client that gets events, but not the state of the room.
-    pub fn resume_for_messages(&self, player: PlayerId) -> Result<ConnectionEndpoint, MailboxFull> {
+    /// Requests a resume in another session, for a client that gets events, but not the state of the room.
+    pub fn resume_for_messages(&self, player: PlayerId, session: String) -> Result<ConnectionEndpoint, MailboxFull> {
         let (room_endpoint, connection_endpoint) = connect(0);
-        self.post(MailboxMessage::Resume(player, DeliveryOrder::Ordered, room_endpoint))?;
+        self.post(MailboxMessage::Resume(player, Some(session), DeliveryOrder::Ordered, room_endpoint))?;
         Ok(connection_endpoint)
     }
 
     /// Requests a resume: connects an existing player to a new connection.
     pub fn resume(&self, player: PlayerId, order: DeliveryOrder) -> Result<ConnectionEndpoint, MailboxFull> {
+        self.resume_in_session(player, order, None)
+    }
+
+    /// Requests a resume in another session.
+    pub fn resume_in_session(
+        &self,
+        player: PlayerId,
+        order: DeliveryOrder,
+        session: Option<String>,
+    ) -> Result<ConnectionEndpoint, MailboxFull> {
         let (room_endpoint, connection_endpoint) = connect(self.stats.settings.state_packets_max());
-        self.post(MailboxMessage::Resume(player, order, room_endpoint))?;
+        self.post(MailboxMessage::Resume(player, session, order, room_endpoint))?;
         Ok(connection_endpoint)
     }
 
@@ -138,6 +174,15 @@ impl RoomHandle {
     /// Sends a signal to the game. The game's reply goes to `reply`.
     pub fn signal(&self, data: Vec<u8>, reply: SyncSender<Vec<u8>>) -> Result<(), MailboxFull> {
         self.post(MailboxMessage::Signal(data, reply))
+    }
+
+    /// Passes new code to the game, which takes it over at the start of its next tick. Several reloads before that tick
+    /// arrive in order.
+    pub fn reload(&self, code: Arc<[u8]>) -> Result<(), ReloadError> {
+        if code.len() > RELOAD_BYTES_MAX {
+            return Err(ReloadError::TooLarge);
+        }
+        self.post(MailboxMessage::Reload(code)).map_err(|MailboxFull| ReloadError::MailboxFull)
     }
 
     /// Asks for some entities. The room sends them to `reply` before its next tick.

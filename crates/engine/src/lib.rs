@@ -47,7 +47,7 @@ pub use control::{RecordingRefusal, StartedRecording};
 pub use durable::{ENTRIES_MAX, ENTRY_BYTES_MAX, EntryNumber, RestoreData, RoomCheckpoint};
 pub use encode_pool::{EncodePool, encode_pool};
 pub use game::{Game, JoinRequest, PlaygroundCommand, Rejection};
-pub use handle::{MAILBOX_MAX, MailboxFull, RoomHandle};
+pub use handle::{MAILBOX_MAX, MailboxFull, RELOAD_BYTES_MAX, ReloadError, RoomHandle};
 pub use inspect::{EntityPage, EntityQuery, InspectedEntity};
 pub use observer::{AuditEvent, NoObserver, Observer, RoomCounts, TickStage};
 pub use overload::OverloadLadder;

@@ -83,6 +83,8 @@ pub(crate) struct RoomState {
     pub output: TickOutput,
     pub events: EventRegistry,
     pub settings: RoomSettings,
+    /// Wall clock of tick 0, in milliseconds since 1970.
+    pub started_ms: u64,
     pub send: SendSettings,
 }
 
@@ -107,6 +109,12 @@ pub(crate) struct TickOutput {
     pub is_unloading: bool,
     /// True if another server took the lease of the room.
     pub lease_lost: bool,
+    /// Text of a game that failed. The room ends after the tick.
+    pub failure: Option<String>,
+    /// True until the room is built: the game may set the tick rate.
+    pub is_starting: bool,
+    /// Tick rate that the game wants.
+    pub tick_hz: Option<u32>,
 }
 
 /// Receives the recording of a room that ended.
@@ -266,6 +274,18 @@ impl<G: Game> Room<G> {
         &self.state.output.label
     }
 
+    /// Returns the wall clock of tick 0, in milliseconds since 1970.
+    #[must_use]
+    pub fn started_ms(&self) -> u64 {
+        self.state.started_ms
+    }
+
+    /// Returns the text of a game that failed with [`Context::fail`].
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.state.output.failure.as_deref()
+    }
+
     /// Returns the number of players in the room.
     #[must_use]
     pub fn players(&self) -> usize {
@@ -333,7 +353,8 @@ impl<G: Game> Room<G> {
     fn finish_tick(&mut self, observer: &mut impl Observer) -> RoomStatus {
         let counts = std::mem::take(&mut self.state.output.counts);
         self.totals.add(&counts);
-        let continues = !self.state.output.lease_lost && !self.state.output.is_ending;
+        let has_failed = self.state.output.failure.is_some();
+        let continues = !self.state.output.lease_lost && !self.state.output.is_ending && !has_failed;
         let players_changed = counts.joins + counts.leaves > 0;
         if continues
             && self.checkpoint_timer.as_mut().is_some_and(|checkpoint_timer| checkpoint_timer.is_due(players_changed))
@@ -347,6 +368,8 @@ impl<G: Game> Room<G> {
         observer.tick_finished(self.now(), &counts);
         if self.state.output.lease_lost {
             self.close_connections(CloseReason::Moved);
+        } else if has_failed {
+            self.close_connections(CloseReason::RoomFailed);
         } else if self.state.output.is_ending {
             self.end(CloseReason::RoomEnded);
         }
@@ -451,6 +474,7 @@ impl RoomState {
             output: &mut self.output,
             events: &self.events,
             settings: &self.settings,
+            started_ms: self.started_ms,
         }
     }
 }
@@ -472,6 +496,9 @@ impl TickOutput {
             is_ending: false,
             is_unloading: false,
             lease_lost: false,
+            failure: None,
+            is_starting: true,
+            tick_hz: None,
         }
     }
 }

@@ -18,6 +18,11 @@ pub trait RuntimeGame: Send {
     /// Returns the components, the input and the events. It must not change during the life of the game.
     fn schema(&self) -> &RuntimeSchema;
 
+    /// Returns the bytes from which its maker builds the game again for a replay.
+    fn setup(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Called once, before the first tick of a new room.
     fn init(&mut self, _room: &mut Context<'_>) {}
 
@@ -52,6 +57,18 @@ pub trait RuntimeGame: Send {
         _record: &Record,
     ) -> Result<(), Rejection> {
         Err(Rejection::new(ErrorCode::UnknownCommand, "this game accepts no messages"))
+    }
+
+    /// Handles a message whose code the schema does not declare: match data, with an op code and any bytes. A game without
+    /// events gets all messages here.
+    fn data(
+        &mut self,
+        _room: &mut Context<'_>,
+        _player: PlayerId,
+        _op_code: u16,
+        _payload: &[u8],
+    ) -> Result<(), Rejection> {
+        Err(Rejection::new(ErrorCode::UnknownCommand, "this game does not know that message"))
     }
 
     /// Handles a movement that the client proposes.
@@ -103,6 +120,9 @@ pub trait RuntimeGame: Send {
     fn signal(&mut self, _room: &mut Context<'_>, _data: &[u8]) -> Vec<u8> {
         Vec::new()
     }
+
+    /// Handles new code of the game, before all other tick inputs of its tick.
+    fn reload(&mut self, _room: &mut Context<'_>, _code: &[u8]) {}
 
     /// Returns true if a player may see an entity with [`aether_world::Visibility::Game`].
     fn can_see(&self, _world: &World, _viewer: PlayerId, _entity: EntityId) -> bool {
@@ -156,6 +176,10 @@ impl Game for Box<dyn RuntimeGame> {
         GameSchemaBuilder::default().described((**self).schema())
     }
 
+    fn setup(&self) -> Vec<u8> {
+        (**self).setup()
+    }
+
     fn init(&mut self, room: &mut Context<'_>) {
         (**self).init(room);
     }
@@ -199,7 +223,7 @@ impl Game for Box<dyn RuntimeGame> {
         let schema = (**self).schema();
         let event = schema.event_of(message.code);
         let Some((event, record_type)) = event.and_then(|event| Some((event, schema.event(event)?))) else {
-            return Err(Rejection::new(ErrorCode::UnknownCommand, "this game does not know that message"));
+            return (**self).data(room, player, message.code, message.payload);
         };
         let Ok(record) = record_type.read_full(&mut BitReader::new(message.payload)) else {
             let sentence = format!("the message `{}` cannot be read", record_type.name());
@@ -253,6 +277,10 @@ impl Game for Box<dyn RuntimeGame> {
 
     fn signal(&mut self, room: &mut Context<'_>, data: &[u8]) -> Vec<u8> {
         (**self).signal(room, data)
+    }
+
+    fn reload(&mut self, room: &mut Context<'_>, code: &[u8]) {
+        (**self).reload(room, code);
     }
 
     fn can_see(&self, world: &World, viewer: PlayerId, entity: EntityId) -> bool {

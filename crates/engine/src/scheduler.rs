@@ -33,6 +33,8 @@ pub enum RoomExit {
     Finished,
     /// The game panicked, with this message.
     Panicked(String),
+    /// The game failed, with the text of [`Context::fail`](crate::Context::fail).
+    Failed(String),
 }
 
 /// Runs rooms on tick threads. A room is pinned to the thread with the least load when it is added.
@@ -148,6 +150,8 @@ trait ScheduledRoom: Send {
     fn stop(&mut self);
     /// Closes the connections after a panic.
     fn fail(&mut self);
+    /// Returns the outcome of a room that has ended.
+    fn exit(&self) -> RoomExit;
     /// Returns the share of time that the room takes.
     fn load(&self) -> f32;
 }
@@ -203,6 +207,10 @@ impl<G: Game, O: Observer + Send> ScheduledRoom for Runner<G, O> {
 
     fn fail(&mut self) {
         self.room.close_connections(CloseReason::RoomFailed);
+    }
+
+    fn exit(&self) -> RoomExit {
+        self.room.failure().map_or(RoomExit::Finished, |text| RoomExit::Failed(text.to_owned()))
     }
 
     fn load(&self) -> f32 {
@@ -305,7 +313,7 @@ impl TickThread {
                 self.due_rooms.push(Reverse((room.due_at(), index)));
                 return;
             }
-            Ok(RoomStatus::Ended) => RoomExit::Finished,
+            Ok(RoomStatus::Ended) => room.exit(),
             Err(panic) => {
                 let _ = catch_unwind(AssertUnwindSafe(|| room.fail()));
                 RoomExit::Panicked(panic_message(&*panic))

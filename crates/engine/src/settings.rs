@@ -150,6 +150,20 @@ impl RoomSettings {
         }
     }
 
+    /// Returns the settings with another tick rate, from 1 to 128. Snapshots are as frequent as before, as far as the rate
+    /// allows; times in ticks keep their length.
+    #[must_use]
+    pub fn with_tick_hz(&self, tick_hz: u32) -> RoomSettings {
+        let mut changed = self.clone();
+        let is_divisor = |snapshot_hz: &u32| tick_hz.is_multiple_of(*snapshot_hz);
+        let scaled = |ticks: u32| (u64::from(ticks) * u64::from(tick_hz)).div_ceil(u64::from(self.tick_hz)) as u32;
+        changed.snapshot_hz = (1..=self.snapshot_hz.min(tick_hz)).rev().find(is_divisor).unwrap_or(1);
+        changed.resume_ticks = scaled(self.resume_ticks);
+        changed.rewind_ticks = u16::try_from(scaled(self.rewind_ticks.into())).unwrap_or(u16::MAX);
+        changed.tick_hz = tick_hz;
+        changed
+    }
+
     /// Returns the length of a tick, in seconds.
     #[must_use]
     pub fn seconds_per_tick(&self) -> f32 {

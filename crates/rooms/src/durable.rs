@@ -12,6 +12,7 @@ use aether_limits::NetworkShare;
 use aether_services::GrpcCode;
 use aether_services::room::{self, LEASE_HELD, OpenedRoom, ROOMS_STORED_MAX_REACHED, RoomChoice, RoomCreator};
 use aether_wire::{ErrorCode, PlayerId, RoomId, RoomSelector, Tick};
+use serde_json::Value;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -113,7 +114,7 @@ impl RoomHost {
         let _guard = self.opening.lock(id.clone()).await;
         let (lease, code) = self.store_new(&room_type, &id, &wanted, creator).await?;
         let start = self.room_start(&room_type, &id, wanted.is_recorded, 0);
-        let start = RoomStart { label: wanted.label.clone(), ..start };
+        let start = RoomStart { label: wanted.label.clone(), params: Arc::clone(&wanted.params), ..start };
         match self.start(&room_type, start).await {
             Ok(started) => {
                 let WantedRoom { label, is_private, .. } = wanted;
@@ -146,6 +147,7 @@ impl RoomHost {
                 room_type: room_type.name().to_owned(),
                 wanted_label: wanted.label.clone(),
                 is_private: wanted.is_private,
+                params: wanted.params.to_string(),
             };
             match timeout(STORE_TIME_MAX, self.stored().create(self.node_id(), room, creator)).await {
                 Ok(Ok(lease)) => return Ok((lease, code)),
@@ -169,7 +171,8 @@ impl RoomHost {
         let player = |member: room::MemberIdentity| {
             let permissions = member.role.max(roles.of(member.user)).permissions();
             let room::MemberIdentity { name, metadata, .. } = member;
-            let request = JoinRequest { user: member.user.to_string(), name, permissions, metadata };
+            let (user, session) = (member.user.to_string(), member.session.to_string());
+            let request = JoinRequest { user, username: name.clone(), name, session, permissions, metadata };
             (PlayerId(member.player), request)
         };
         let players: Vec<_> = members.into_iter().map(player).collect();
@@ -184,7 +187,9 @@ impl RoomHost {
         };
         let id = RoomId(room.id);
         let start = self.room_start(&room_type, &id, false, restore.tick.0);
-        let start = RoomStart { label: room.wanted_label.clone(), restore: Some(restore), ..start };
+        let (label, params) = (room.wanted_label.clone(), Arc::new(read_params(&room.params)));
+        let started_ms = clock_start(start.started_ms, restore.tick, room_type.tick_hz());
+        let start = RoomStart { label, params, started_ms, restore: Some(restore), ..start };
         let started = self.start(&room_type, start).await?;
         let names = RoomNames { id, code: room.code, wanted_label: room.wanted_label, is_private: room.is_private };
         Ok(self.register_durable(room_type, names, started, (share, lease)))
@@ -249,6 +254,16 @@ fn next_tick(tick: u32, ran_ms_max: i64, tick_hz: u32) -> Tick {
     // A second more than that, because the tick of a write is read before the write begins.
     let ran_ticks = (ran_ms_max as u64 / 1_000 + 2).saturating_mul(tick_hz.into());
     Tick(tick.saturating_add(u32::try_from(ran_ticks).unwrap_or(u32::MAX)))
+}
+
+/// Returns the wall clock of tick 0 with which the clock of a rebuilt room continues at the current time.
+fn clock_start(now_ms: u64, tick: Tick, tick_hz: u32) -> u64 {
+    now_ms.saturating_sub(u64::from(tick.0) * 1_000 / u64::from(tick_hz.max(1)))
+}
+
+/// Reads stored parameters. Only a damaged database has others than JSON.
+pub(crate) fn read_params(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 /// Waits for a database operation, at most for [`STORE_TIME_MAX`].

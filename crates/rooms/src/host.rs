@@ -14,17 +14,18 @@ use crate::room_list::PublishedRooms;
 use crate::room_type::{RoomStart, RoomType, RoomTypes, StartedRoom};
 use crate::supervisor::RoomSupervisor;
 use crate::writer::WriteQueue;
-use aether_engine::{EncodePool, Rejection, Scheduler};
+use aether_engine::{BuildError, EncodePool, Rejection, Scheduler};
 use aether_limits::{NetworkShare, NetworkShares};
 use aether_metrics::Registry;
 use aether_services::matches::{MatchSelector, selector_of};
 use aether_wire::{ErrorCode, RoomId, RoomSelector};
+use serde_json::Value;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, spawn_blocking};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 use uuid::Uuid;
 
 /// Network that rooms created by the server itself count against. No peer has this address.
@@ -124,6 +125,8 @@ pub(crate) struct WantedRoom {
     pub is_recorded: bool,
     /// Ticks per second, instead of those of the room type.
     pub tick_hz: Option<u32>,
+    /// Parameters of its game.
+    pub params: Arc<Value>,
 }
 
 impl RoomHost {
@@ -310,7 +313,8 @@ impl RoomHost {
         }
         let id = wanted.id.unwrap_or_else(|| self.directory.new_id());
         let start = self.room_start(&room_type, &id, wanted.is_recorded, 0);
-        let start = RoomStart { label: wanted.label.clone(), tick_hz: wanted.tick_hz, ..start };
+        let params = Arc::clone(&wanted.params);
+        let start = RoomStart { label: wanted.label.clone(), tick_hz: wanted.tick_hz, params, ..start };
         let started = self.start(&room_type, start).await?;
         if let Some(handle) = &started.handle {
             let supervisor = RoomSupervisor {
@@ -358,7 +362,10 @@ impl RoomHost {
     /// Returns the start values of a new room, or of one that continues after a tick.
     pub(crate) fn room_start(&self, room_type: &RoomType, id: &RoomId, is_recorded: bool, tick: u32) -> RoomStart {
         RoomStart {
+            room: id.0.clone(),
             seed: random_seed(),
+            started_ms: self.requests.services().clock.now_ms().max(0).unsigned_abs(),
+            params: Arc::default(),
             label: String::new(),
             recording: self.begin_recording(room_type, id, is_recorded, tick),
             encode_pool: self.settings.encode_pool.clone(),
@@ -384,6 +391,11 @@ impl RoomHost {
         let _permit = room_type.builds.acquire().await.map_err(|error| failed(&error))?;
         let (building, scheduler) = (Arc::clone(room_type), Arc::clone(&self.scheduler));
         let started = match spawn_blocking(move || building.start(&scheduler, start)).await {
+            // The error of a script is for whoever creates the room; the log has all of it.
+            Ok(Err(BuildError::Game(text))) => {
+                warn!(room_type = room_type.name(), error = text, "game could not be made");
+                Err(Rejection::new(ErrorCode::BadValue, text))
+            }
             Ok(started) => started.map_err(|error| failed(&error)),
             Err(error) if error.is_panic() => Err(failed(&"the game panicked")),
             Err(error) => Err(failed(&error)),

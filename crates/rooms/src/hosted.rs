@@ -126,8 +126,8 @@ impl HostedRoom for GameRoom {
     ) -> Result<MemberLink, Rejection> {
         let order = self.handle.settings().socket_state.then_some(DeliveryOrder::Ordered);
         let endpoint = match (resumed, order) {
-            (Some(player), Some(order)) => self.handle.resume(player, order),
-            (Some(player), None) => self.handle.resume_for_messages(player),
+            (Some(player), Some(order)) => self.handle.resume_in_session(player, order, Some(request.session)),
+            (Some(player), None) => self.handle.resume_for_messages(player, request.session),
             (None, Some(order)) => self.handle.join(request, order),
             (None, None) => self.handle.join_for_messages(request),
         };

@@ -169,6 +169,8 @@ impl RoomLobby {
         let request = JoinRequest {
             user: identity.user.clone(),
             name: identity.name.clone(),
+            username: identity.name.clone(),
+            session: Uuid::from_u128(identity.session.0).to_string(),
             permissions: self.role_of(identity.role, &identity.user).permissions(),
             metadata: attempt.hello.metadata.clone(),
         };

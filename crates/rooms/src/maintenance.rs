@@ -93,6 +93,12 @@ impl RoomHost {
         let Some(room) = self.directory.by_number(number) else { return };
         match exit {
             RoomExit::Finished => self.remove(&room, "finished"),
+            RoomExit::Failed(text) => {
+                let room_type = room.room_type.name();
+                error!(room = room.id.0, room_type, error = text, "game failed; room ended");
+                room.room_type.metrics.failures.inc();
+                self.remove(&room, "failed");
+            }
             RoomExit::Panicked(message) => {
                 let room_type = room.room_type.name();
                 error!(room = room.id.0, room_type, panic = message, "game panicked; room ended");

@@ -9,6 +9,7 @@ use aether_services::matches::{
 };
 use aether_services::{GrpcCode, ServiceError};
 use aether_wire::{CloseReason, ErrorCode, RoomId, RoomSelector};
+use std::sync::Arc;
 use uuid::Uuid;
 
 impl RoomHost {
@@ -39,10 +40,12 @@ impl RoomHost {
 impl Matches for RoomHost {
     fn create_with<'a>(&'a self, new: &'a NewMatch) -> MatchesFuture<'a, MatchInfo> {
         Box::pin(async move {
+            new.check()?;
             let wanted = WantedRoom {
                 label: new.label.clone(),
                 is_private: new.private,
                 tick_hz: new.tick_hz,
+                params: Arc::new(new.params.clone()),
                 ..WantedRoom::default()
             };
             let created = RoomHost::create(self, &new.match_type, wanted, RoomRequester::server()).await;

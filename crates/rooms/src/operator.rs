@@ -1,5 +1,6 @@
 //! Implementation of the operator's access to rooms.
 
+use crate::durable::read_params;
 use crate::entry::{RoomEntry, RoomRef};
 use crate::host::{RoomHost, RoomRequester, WantedRoom, not_found};
 use crate::matches::to_service_error;
@@ -281,9 +282,9 @@ impl RoomHost {
             ..RestoreData::default()
         };
         let _permit = room_type.builds.acquire().await.map_err(|_| INSPECTION_FAILED)?;
-        let building = Arc::clone(&room_type);
+        let (building, params) = (Arc::clone(&room_type), read_params(&stored.params));
         let inspected =
-            spawn_blocking(move || building.inspect(restore, query)).await.map_err(|_| INSPECTION_FAILED)?;
+            spawn_blocking(move || building.inspect(&params, restore, query)).await.map_err(|_| INSPECTION_FAILED)?;
         let inspected = inspected.ok_or_else(|| refused("the room is a relay, which has no state"))?;
         let (page, schema) = inspected.map_err(|error| {
             ServiceError::with(GrpcCode::FailedPrecondition, format!("The checkpoint cannot be shown: {error}."))

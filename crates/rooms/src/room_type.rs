@@ -1,22 +1,24 @@
 //! Room types: their settings, the start of their rooms, and their metrics.
 
-use crate::hosted::{GameRoom, HostedRoom, RelayRoom};
+use crate::game_factory::{GameFactory, GameSetup, GameStart, PlainMaker, RuntimeMaker, StoredGame};
+use crate::hosted::{HostedRoom, RelayRoom};
 use crate::members::MatchMembers;
 use crate::places::RoomPlaces;
 use crate::recordings::RoomRecording;
 use crate::telemetry::{DurableMetrics, RoomMetrics, RoomObserver};
 use aether_engine::bits::Schema;
-use aether_engine::recording::{Recording, Replay, ReplayError};
+use aether_engine::recording::Recording;
 use aether_engine::{
-    BuildError, EncodePool, EntityPage, EntityQuery, Game, Rejection, RestoreData, Room, RoomHandle, RoomSettings,
-    Scheduler,
+    BuildError, EncodePool, EntityPage, EntityQuery, Game, Rejection, RestoreData, RoomHandle, RoomSettings,
+    RuntimeGame, Scheduler,
 };
 use aether_metrics::Registry;
 use aether_net::relay::{Relay, RelaySettings};
 use aether_services::Services;
 use aether_services::audit::Audit;
 use aether_services::matches::MatchType;
-use aether_wire::{Encoding, ErrorCode, Tick};
+use aether_wire::{Encoding, ErrorCode};
+use serde_json::Value;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +51,13 @@ pub enum RoomDefinition {
 
 /// Start parameters of a room.
 pub(crate) struct RoomStart {
+    /// Id of the room.
+    pub room: String,
     pub seed: u64,
+    /// Wall clock of tick 0, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// Parameters of the creator.
+    pub params: Arc<Value>,
     pub label: String,
     /// Recording from the first tick.
     pub recording: Option<Arc<RoomRecording>>,
@@ -78,108 +86,43 @@ pub(crate) struct StartedRoom {
     pub members: Arc<MatchMembers>,
 }
 
-/// Builds rooms of one game, with the type of the game erased.
-pub trait GameFactory: Send + Sync {
-    /// Builds a room and adds it to the scheduler.
-    #[doc(hidden)]
-    fn start(
-        &self,
-        settings: &RoomSettings,
-        name: &str,
-        scheduler: &Scheduler,
-        start: GameStart,
-    ) -> Result<GameRoom, BuildError>;
-
-    /// Replays a recording up to a tick. Returns the last tick and its hash.
-    fn replay(
-        &self,
-        settings: &RoomSettings,
-        recording: &Recording,
-        to_tick: Option<Tick>,
-    ) -> Result<Option<(Tick, u64)>, ReplayError>;
-
-    /// Returns the hash of the state before the first tick of a recording.
-    fn start_hash(&self, settings: &RoomSettings, recording: &Recording) -> Result<u64, ReplayError>;
-
-    /// Rebuilds a stored room, which does not run, and returns some of its entities.
-    #[doc(hidden)]
-    fn inspect(
-        &self,
-        settings: &RoomSettings,
-        restore: RestoreData,
-        query: EntityQuery,
-    ) -> Result<(EntityPage, Arc<Schema>), BuildError>;
-}
-
-/// Start parameters of a game room, with its observer.
-#[doc(hidden)]
-pub struct GameStart {
-    start: RoomStart,
-    observer: RoomObserver,
-}
-
-impl<G: Game, F: Fn() -> G + Send + Sync> GameFactory for F {
-    fn start(
-        &self,
-        settings: &RoomSettings,
-        name: &str,
-        scheduler: &Scheduler,
-        GameStart { start, observer }: GameStart,
-    ) -> Result<GameRoom, BuildError> {
-        let mut builder = Room::builder(self(), settings.clone()).seed(start.seed).label(start.label);
-        if let Some(recording) = start.recording {
-            builder = builder.stream_recording(name, Arc::clone(&recording.channel));
-        }
-        if let Some(pool) = start.encode_pool {
-            builder = builder.pool(pool);
-        }
-        if let Some(interval) = start.checkpoint_interval {
-            builder = builder.checkpoint_every((interval.as_secs_f32() * settings.tick_hz as f32).round() as u32);
-        }
-        if let Some(restore) = start.restore {
-            builder = builder.restore(restore);
-        }
-        let room = builder.build()?;
-        let handle = room.handle();
-        Ok(GameRoom::new(scheduler.add(room, observer), handle))
-    }
-
-    fn replay(
-        &self,
-        settings: &RoomSettings,
-        recording: &Recording,
-        to_tick: Option<Tick>,
-    ) -> Result<Option<(Tick, u64)>, ReplayError> {
-        let mut replay = Replay::new(self(), settings.clone(), recording)?;
-        let mut last = None;
-        while last.is_none_or(|(tick, _)| to_tick.is_none_or(|end| tick < end)) {
-            match replay.step()? {
-                Some(step) => last = Some(step),
-                None => break,
-            }
-        }
-        Ok(last)
-    }
-
-    fn start_hash(&self, settings: &RoomSettings, recording: &Recording) -> Result<u64, ReplayError> {
-        Ok(Replay::new(self(), settings.clone(), recording)?.room().hash())
-    }
-
-    fn inspect(
-        &self,
-        settings: &RoomSettings,
-        restore: RestoreData,
-        query: EntityQuery,
-    ) -> Result<(EntityPage, Arc<Schema>), BuildError> {
-        let room = Room::builder(self(), settings.clone()).restore(restore).build()?;
-        Ok((room.inspect(query), Arc::clone(room.handle().schema())))
-    }
-}
-
 impl RoomDefinition {
     /// Defines rooms that run a game.
     pub fn game<G: Game>(settings: RoomSettings, make: impl Fn() -> G + Send + Sync + 'static) -> RoomDefinition {
-        RoomDefinition::Game { settings, factory: Box::new(make) }
+        RoomDefinition::Game { settings, factory: Box::new(PlainMaker(make)) }
+    }
+
+    /// Defines rooms that run a game defined at run time. An error of `make` is the error of the caller who creates the
+    /// room. The game may set its tick rate and label in [`RuntimeGame::init`].
+    ///
+    /// ```
+    /// use aether_engine::{Context, RoomSettings, RuntimeGame};
+    /// use aether_engine::bits::runtime::RuntimeSchema;
+    /// use aether_rooms::RoomDefinition;
+    /// use aether_wire::PlayerId;
+    ///
+    /// struct Countdown { from: u64, schema: RuntimeSchema }
+    ///
+    /// impl RuntimeGame for Countdown {
+    ///     fn schema(&self) -> &RuntimeSchema { &self.schema }
+    ///     fn join(&mut self, _room: &mut Context<'_>, _player: PlayerId) {}
+    ///     fn tick(&mut self, room: &mut Context<'_>) {
+    ///         if u64::from(room.tick().0) >= self.from {
+    ///             room.end();
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let definition = RoomDefinition::runtime(RoomSettings::default(), |setup| {
+    ///     let from = setup.params["from"].as_u64().ok_or("`from` must be a number of ticks")?;
+    ///     Ok(Box::new(Countdown { from, schema: RuntimeSchema::default() }))
+    /// });
+    /// ```
+    pub fn runtime(
+        settings: RoomSettings,
+        make: impl Fn(&GameSetup<'_>) -> Result<Box<dyn RuntimeGame>, String> + Send + Sync + 'static,
+    ) -> RoomDefinition {
+        RoomDefinition::Game { settings, factory: Box::new(RuntimeMaker(make)) }
     }
 
     /// Settings of the game; none for a relay.
@@ -235,7 +178,8 @@ impl RoomDefinition {
         match self {
             RoomDefinition::Game { settings, factory } => {
                 let observer = RoomObserver::new(&room_type.metrics, Arc::clone(&start.audit));
-                let settings = &with_tick_hz(settings, start.tick_hz);
+                let settings =
+                    &start.tick_hz.map_or_else(|| settings.clone(), |tick_hz| settings.with_tick_hz(tick_hz));
                 let start = GameStart { start, observer };
                 let room = factory.start(settings, &room_type.name, scheduler, start)?;
                 let handle = Some(room.handle().clone());
@@ -247,20 +191,6 @@ impl RoomDefinition {
             }
         }
     }
-}
-
-/// Returns the settings with another tick rate. Snapshots are as frequent as before, as far as the rate allows; times in
-/// ticks keep their length.
-fn with_tick_hz(settings: &RoomSettings, tick_hz: Option<u32>) -> RoomSettings {
-    let mut changed = settings.clone();
-    let Some(tick_hz) = tick_hz.filter(|tick_hz| *tick_hz != settings.tick_hz) else { return changed };
-    let is_divisor = |snapshot_hz: &u32| tick_hz.is_multiple_of(*snapshot_hz);
-    let scaled = |ticks: u32| (u64::from(ticks) * u64::from(tick_hz)).div_ceil(u64::from(settings.tick_hz)) as u32;
-    changed.snapshot_hz = (1..=settings.snapshot_hz.min(tick_hz)).rev().find(is_divisor).unwrap_or(1);
-    changed.resume_ticks = scaled(settings.resume_ticks);
-    changed.rewind_ticks = u16::try_from(scaled(settings.rewind_ticks.into())).unwrap_or(u16::MAX);
-    changed.tick_hz = tick_hz;
-    changed
 }
 
 impl RoomType {
@@ -323,7 +253,7 @@ impl RoomType {
             let sentence = "a durable room keeps the tick rate of its type; leave the tick rate out";
             return Err(Rejection::new(ErrorCode::BadValue, sentence));
         }
-        let checked = with_tick_hz(settings, Some(tick_hz.max(1))).validate();
+        let checked = settings.with_tick_hz(tick_hz.max(1)).validate();
         match checked {
             Ok(()) if tick_hz > 0 => Ok(()),
             _ => Err(Rejection::new(ErrorCode::BadValue, "the tick rate of a room must be from 1 to 128")),
@@ -353,10 +283,12 @@ impl RoomType {
     /// `restore`.
     pub(crate) fn inspect(
         &self,
+        params: &Value,
         restore: RestoreData,
         query: EntityQuery,
     ) -> Option<Result<(EntityPage, Arc<Schema>), BuildError>> {
-        self.definition.as_game().map(|(settings, factory)| factory.inspect(settings, restore, query))
+        let stored = StoredGame { room_type: &self.name, params, restore };
+        self.definition.as_game().map(|(settings, factory)| factory.inspect(settings, stored, query))
     }
 
     /// Returns true if a replay of a recording begins with a state of this hash.

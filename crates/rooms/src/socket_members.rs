@@ -138,6 +138,8 @@ async fn admit(room: &RoomEntry, visitor: &MatchVisitor, metadata: JoinMetadata)
     let request = JoinRequest {
         user: visitor.identity.user.to_string(),
         name: aether_names::shortened(&name, NAME_BYTES_MAX).into_owned(),
+        username: visitor.socket.username.to_string(),
+        session: visitor.socket.session.to_string(),
         permissions: visitor.identity.role.permissions(),
         metadata,
     };

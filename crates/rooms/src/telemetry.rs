@@ -143,7 +143,7 @@ impl RoomMetrics {
                     registry.counter("aether_room_events_total", "Events in rooms, by kind.", &labels)
                 })
                 .collect(),
-            failures: counter("aether_room_failures_total", "Rooms that ended with a panic."),
+            failures: counter("aether_room_failures_total", "Rooms that ended because their game panicked or failed."),
             audit_suppressed: counter(
                 "aether_audit_suppressed_total",
                 "Refused attempts that are not in the audit log, because there were too many.",

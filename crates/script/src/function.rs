@@ -3,6 +3,7 @@
 
 use crate::arguments::Arguments;
 use crate::error::ScriptError;
+use crate::matches::RoomCall;
 use crate::scripts::ScriptServices;
 use crate::value::Value;
 use crate::vm::VmState;
@@ -63,6 +64,8 @@ pub(crate) enum Run {
     Service(fn(ScriptServices, Arguments) -> OutcomeFuture),
     /// Runs at once, with data only.
     Local(fn(&Arc<VmState>, Arguments) -> Outcome),
+    /// Runs at once in a match, with access to its room.
+    Room(fn(&Lua, &mut RoomCall<'_, '_>, MultiValue) -> mlua::Result<MultiValue>),
     /// Runs at once, with access to the VM: for functions as arguments, and for large data.
     Native(fn(&Lua, &Arc<VmState>, MultiValue) -> mlua::Result<MultiValue>),
     /// Written in Luau over other functions: a chunk that gets the functions of its module and returns the function. For
@@ -96,6 +99,14 @@ impl Function {
     /// Declares a function that is written in Luau.
     pub const fn luau(name: &'static str, chunk: &'static str) -> Function {
         Function::new(name, Run::Luau(chunk))
+    }
+
+    /// Declares a function of matches, with access to the room.
+    pub const fn room(
+        name: &'static str,
+        run: fn(&Lua, &mut RoomCall<'_, '_>, MultiValue) -> mlua::Result<MultiValue>,
+    ) -> Function {
+        Function::new(name, Run::Room(run))
     }
 
     /// Sets the description.

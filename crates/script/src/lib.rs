@@ -13,6 +13,7 @@ mod codes;
 mod context;
 mod error;
 mod function;
+mod matches;
 mod program;
 mod registrations;
 mod scripts;
@@ -21,6 +22,7 @@ mod value;
 mod vm;
 
 pub use error::{ErrorKind, ScriptError};
+pub use matches::{LocalMatch, recorded_matches, reload_code};
 pub use program::{CallLimits, MatchLimits, Program};
 pub use registrations::Kind;
 pub use scripts::{MODULE, ScriptSettings, Scripts};

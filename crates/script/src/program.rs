@@ -3,7 +3,8 @@
 use crate::arguments::Arguments;
 use crate::error::{ErrorKind, ScriptError};
 use crate::function::Run;
-use crate::registrations::Kind;
+use crate::matches::{HandlerInfo, is_handler, read_settings, schema_of};
+use crate::registrations::{Kind, RegisteredMatch};
 use crate::scripts::ScriptServices;
 use crate::source::Sources;
 use crate::value::Value;
@@ -53,6 +54,7 @@ pub struct Program {
     sources: Arc<Sources>,
     limits: CallLimits,
     registered: Vec<(Kind, String)>,
+    handlers: Vec<HandlerInfo>,
     idle: Mutex<Vec<Vm>>,
     places: Semaphore,
 }
@@ -67,8 +69,9 @@ impl Program {
         let sources = Arc::new(sources);
         let vm = load_vm(&sources, &limits, services).await?;
         let registered = vm.state().registrations().names();
+        let handlers = match_handlers(&vm)?;
         let (idle, places) = (Mutex::new(vec![vm]), Semaphore::new(limits.vms_max));
-        Ok(Program { sources, limits, registered, idle, places })
+        Ok(Program { sources, limits, registered, handlers, idle, places })
     }
 
     /// Returns the sources.
@@ -81,6 +84,21 @@ impl Program {
     #[must_use]
     pub fn registered(&self) -> &[(Kind, String)] {
         &self.registered
+    }
+
+    /// Returns the match handlers whose schema differs from that of the same handler in another program. Their running
+    /// matches keep the code that they have.
+    #[must_use]
+    pub fn handlers_with_another_schema(&self, other: &Program) -> Vec<String> {
+        let differs = |handler: &&HandlerInfo| {
+            other.handlers.iter().any(|before| before.name == handler.name && before.schema != handler.schema)
+        };
+        self.handlers.iter().filter(differs).map(|handler| handler.name.clone()).collect()
+    }
+
+    /// Returns the match handlers.
+    pub(crate) fn handlers(&self) -> &[HandlerInfo] {
+        &self.handlers
     }
 
     /// Calls a registered function with values.
@@ -124,14 +142,31 @@ impl Program {
     }
 }
 
+/// Returns the match handlers of a VM that has loaded all modules.
+fn match_handlers(vm: &Vm) -> Result<Vec<HandlerInfo>, ScriptError> {
+    let registrations = vm.state().registrations();
+    let info = |(name, handler): (&str, &RegisteredMatch)| {
+        let settings = read_settings(name, &handler.table)?;
+        let (module, schema) = (handler.module.clone(), schema_of(name, &handler.table)?.schema().hash());
+        Ok(HandlerInfo { name: name.to_owned(), module, form: handler.form, schema, settings })
+    };
+    registrations.matches().map(info).collect()
+}
+
 /// Creates a VM and loads all modules into it.
 async fn load_vm(sources: &Arc<Sources>, limits: &CallLimits, services: &ScriptServices) -> Result<Vm, ScriptError> {
     let settings = VmSettings { kind: VmKind::Call, memory_max: limits.memory_max, seed: services.seed() };
     let vm = Vm::new(Arc::clone(sources), &settings)?;
     vm.state().set_now_ms(services.now_ms());
     for module in sources.names() {
+        vm.state().registrations().begin_module(module);
         let step = vm.require(module, LOAD_TIME_MAX)?;
-        run(&vm, step, services).await?;
+        let returned = run(&vm, step, services).await?;
+        if let Some(mlua::Value::Table(table)) = returned.front()
+            && is_handler(table)
+        {
+            vm.state().registrations().add_match_module(module, table.clone());
+        }
     }
     Ok(vm)
 }

@@ -2,15 +2,18 @@
 
 use crate::context::call_context;
 use crate::error::ScriptError;
+use crate::matches::{SERVICE_FUNCTION, reload_code, room_type, serve};
 use crate::program::{CallLimits, MatchLimits, Program};
 use crate::registrations::Kind;
 use crate::source::Sources;
 use crate::value::Value;
+use aether_metrics::Registry;
+use aether_rooms::RoomHost;
 use aether_services::calls::Module;
 use aether_services::{CallContext, ServiceError, Services};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 use tracing::{error, info};
 
 /// Name of the scripts' module in the call table.
@@ -21,6 +24,8 @@ pub const MODULE: &str = "lua";
 pub struct ScriptSettings {
     /// Folder of the modules.
     pub folder: PathBuf,
+    /// Modules that are part of the program: names and texts. Files of the folder replace them.
+    pub built_in: Vec<(&'static str, &'static str)>,
     /// Limits of calls.
     pub limits: CallLimits,
     /// Limits of matches.
@@ -35,12 +40,16 @@ pub struct ScriptSettings {
     pub node: String,
     /// Version of the server.
     pub version: String,
+    /// Registry of the metrics of match types.
+    pub registry: Registry,
 }
 
 /// Scripts of a server.
 pub struct Scripts {
     settings: ScriptSettings,
     program: RwLock<Option<Arc<Program>>>,
+    /// Host of the matches, which get new code.
+    rooms: OnceLock<Weak<RoomHost>>,
     /// Locked while the scripts are loaded, so that concurrent reloads follow each other.
     loading: tokio::sync::Mutex<()>,
 }
@@ -68,13 +77,20 @@ impl Scripts {
     /// Creates the scripts without loading them.
     #[must_use]
     pub fn new(settings: ScriptSettings) -> Arc<Scripts> {
-        Arc::new(Scripts { settings, program: RwLock::new(None), loading: tokio::sync::Mutex::new(()) })
+        let (program, rooms, loading) = (RwLock::default(), OnceLock::new(), tokio::sync::Mutex::default());
+        Arc::new(Scripts { settings, program, rooms, loading })
     }
 
     /// Returns the settings.
     #[must_use]
     pub fn settings(&self) -> &ScriptSettings {
         &self.settings
+    }
+
+    /// Sets the host of the matches. Matches that run get the code of later loads.
+    pub fn host_matches(&self, rooms: Weak<RoomHost>) {
+        // The first host stays.
+        let _ = self.rooms.set(rooms);
     }
 
     /// Returns the loaded program.
@@ -86,15 +102,26 @@ impl Scripts {
     /// Reads the folder, loads its modules, and lets the server use them. After an error the former modules stay in use.
     pub async fn load(self: &Arc<Self>, services: &Arc<Services>) -> Result<Arc<Program>, ScriptError> {
         let _loading = self.loading.lock().await;
-        let folder = self.settings.folder.clone();
-        let read = tokio::task::spawn_blocking(move || Sources::read(&folder)).await;
+        let (folder, built_in) = (self.settings.folder.clone(), self.settings.built_in.clone());
+        let read = tokio::task::spawn_blocking(move || Sources::read_with(&folder, &built_in)).await;
         let sources = read.map_err(|error| ScriptError::invalid(error.to_string()))??;
         let used = ScriptServices { services: Arc::clone(services), scripts: Arc::clone(self) };
         let program = Arc::new(Program::load(sources, self.settings.limits, &used).await?);
-        services.calls.replace(MODULE, self.module(&program)?)?;
+        services.calls.replace(MODULE, self.module(&program, services)?)?;
         *self.program.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&program));
+        self.reload_matches(&program);
         info!(modules = program.sources().names().count(), functions = program.registered().len(), "scripts loaded");
         Ok(program)
+    }
+
+    /// Passes the code of a program to the running matches of its handlers.
+    fn reload_matches(&self, program: &Program) {
+        let Some(rooms) = self.rooms.get().and_then(Weak::upgrade) else { return };
+        let types: Vec<&str> = program.handlers().iter().map(|handler| handler.name.as_str()).collect();
+        match rooms.reload(&types, &reload_code(program.sources())) {
+            Ok(report) => info!(matches = report.rooms, matches_full = report.rooms_full, "matches get new code"),
+            Err(error) => error!(%error, "matches keep their code"),
+        }
     }
 
     /// Releases the scripts, so that the services can be closed.
@@ -104,8 +131,16 @@ impl Scripts {
     }
 
     /// Returns the module of the call table: functions and hooks that run the program.
-    fn module(self: &Arc<Self>, program: &Arc<Program>) -> Result<Module, ServiceError> {
+    fn module(self: &Arc<Self>, program: &Arc<Program>, services: &Arc<Services>) -> Result<Module, ServiceError> {
         let mut module = Module::default();
+        let scripts = Arc::downgrade(self);
+        module.functions.register_call(SERVICE_FUNCTION, move |services, payload| {
+            let scripts = scripts.upgrade();
+            async move { serve(ScriptServices { services, scripts: scripts.ok_or_else(stopped)? }, payload).await }
+        })?;
+        for handler in program.handlers() {
+            module.match_types.register(Arc::new(room_type(handler, program, self, services)))?;
+        }
         for (kind, name) in program.registered() {
             let (scripts, program) = (Arc::downgrade(self), Arc::clone(program));
             let called = name.clone();

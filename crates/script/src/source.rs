@@ -14,6 +14,10 @@ pub const MODULE_BYTES_MAX: usize = 1 << 20;
 pub const SOURCES_BYTES_MAX: usize = 4 << 20;
 /// Deepest folder below that of the modules.
 const FOLDER_DEPTH_MAX: usize = 8;
+/// Bytecode of Luau begins with its version. No text begins with such a character (tab is the first that could).
+const BYTECODE_VERSION_MAX: u8 = 8;
+/// First byte of the bytecode of Lua 5.1.
+const BYTECODE_SIGNATURE: u8 = 0x1b;
 /// Names that are modules of the server.
 pub(crate) const BUILT_IN: [&str; 2] = ["aether", "nakama"];
 
@@ -53,6 +57,20 @@ impl Sources {
         Ok(sources)
     }
 
+    /// Reads a folder, which may be missing, and adds the modules of the program that the folder does not have.
+    pub fn read_with(folder: &Path, built_in: &[(&str, &str)]) -> Result<Sources, ScriptError> {
+        let mut sources = match built_in.is_empty() || folder.is_dir() {
+            true => Sources::read(folder)?,
+            false => Sources { folder: Some(folder.to_owned()), modules: BTreeMap::new() },
+        };
+        for (name, text) in built_in {
+            if !sources.modules.contains_key(*name) {
+                sources.add(name, text)?;
+            }
+        }
+        Ok(sources)
+    }
+
     /// Returns the sources of texts by module name, without a folder.
     pub fn of(modules: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>) -> Result<Sources, ScriptError> {
         let mut sources = Sources::default();
@@ -65,6 +83,10 @@ impl Sources {
     fn add(&mut self, name: &str, text: &str) -> Result<(), ScriptError> {
         if BUILT_IN.contains(&name) {
             let sentence = format!("the module name `{name}` belongs to the server; rename the file");
+            return Err(ScriptError::invalid(sentence));
+        }
+        if text.as_bytes().first().is_some_and(|first| *first <= BYTECODE_VERSION_MAX || *first == BYTECODE_SIGNATURE) {
+            let sentence = format!("module `{name}` is bytecode; only the text of a module is loaded");
             return Err(ScriptError::invalid(sentence));
         }
         if self.modules.len() >= MODULES_MAX {
@@ -115,12 +137,9 @@ fn compile(name: &str, text: &str) -> Result<Arc<[u8]>, ScriptError> {
         Ok(bytecode) => Ok(bytecode.into()),
         Err(error) => {
             let text = error.to_string();
-            // The compiler knows no name, and begins with `:line:`.
+            // The compiler knows no name, and begins with the line.
             let text = text.strip_prefix("syntax error: ").unwrap_or(&text);
-            let text = match text.find(':') {
-                Some(colon) => format!("{name}{}", &text[colon..]),
-                None => format!("{name}: {text}"),
-            };
+            let text = format!("{name}:{}", text.trim_start_matches(':'));
             Err(ScriptError::of_text(ErrorKind::Syntax, &text))
         }
     }

@@ -21,12 +21,13 @@ mod node;
 mod old_metrics;
 mod platforms;
 mod running;
+mod script_editor;
 mod scripting;
 mod server;
 
 pub use aether_api::{PageAsset, PageFile, Pages};
 pub use aether_net::relay::RelaySettings;
-pub use aether_rooms::{LiveSessions, RoomDefinition, RoomType};
+pub use aether_rooms::{GameSetup, LiveSessions, ReloadReport, RoomDefinition, RoomHost, RoomType};
 pub use aether_services as services;
 pub use aether_services::session::{keys, tokens};
 pub use running::{RunningServer, StartError};

@@ -8,6 +8,7 @@ use crate::data;
 use crate::keys::{KeyError, KeyRing};
 use crate::matchmaking;
 use crate::node;
+use crate::script_editor::ScriptEditor;
 use crate::scripting;
 use crate::server::{Server, relayed_matches};
 use crate::tokens::Tokens;
@@ -161,7 +162,8 @@ impl RunningServer {
         aether_services::remote_value::register_functions(&mut server.extensions.functions);
         server.register_room_types(&config, &registry)?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
-        let scripts = scripting::open(&config, version, &node)?;
+        let modules = std::mem::take(&mut server.modules);
+        let scripts = scripting::open(&config, modules, (version, &node), &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
         scripting::load(scripts.as_ref(), &services).await?;
@@ -171,6 +173,9 @@ impl RunningServer {
         let host = host_settings(&config, node, recordings, &registry)?;
         let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
+        if let Some(scripts) = &scripts {
+            scripts.host_matches(Arc::downgrade(&rooms));
+        }
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = lobby_settings(&config, version);
         let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
@@ -190,6 +195,7 @@ impl RunningServer {
             tokens,
             sessions: Arc::clone(&sessions),
             registry: registry.clone(),
+            editor: scripts.as_ref().map(|scripts| Arc::new(ScriptEditor::new(scripts, &services))),
         };
         let backend = Arc::new(ServerBackend::new(&config, parts, web, version));
         let mut running = RunningServer {
@@ -383,6 +389,18 @@ impl RunningServer {
     #[must_use]
     pub fn services(&self) -> &Arc<Services> {
         &self.services
+    }
+
+    /// Returns the host of the rooms.
+    #[must_use]
+    pub fn rooms(&self) -> &Arc<RoomHost> {
+        &self.rooms
+    }
+
+    /// Returns the Lua scripts, if the server has some.
+    #[must_use]
+    pub fn scripts(&self) -> Option<&Arc<Scripts>> {
+        self.scripts.as_ref()
     }
 
     /// Returns the metric registry.

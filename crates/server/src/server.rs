@@ -5,10 +5,10 @@ use crate::config::Config;
 use crate::data;
 use crate::running::{RunningServer, StartError};
 use aether_api::Pages;
-use aether_engine::{Game, RoomSettings};
+use aether_engine::{Game, RoomSettings, RuntimeGame};
 use aether_metrics::Registry;
 use aether_net::relay::RelaySettings;
-use aether_rooms::{RoomDefinition, RoomType};
+use aether_rooms::{GameSetup, RoomDefinition, RoomType};
 use aether_services::event::Event;
 use aether_services::leaderboard::{Reset, TournamentEnd, TournamentReset};
 use aether_services::matchmaker::{Candidate, MatchedAnswer, MatchedHook};
@@ -47,6 +47,8 @@ pub struct Server {
     room_types: Vec<(String, RoomDefinition)>,
     pub(crate) extensions: ServicesExtensions,
     set_up: Vec<SetUp>,
+    /// Lua modules that are part of the program: names and texts.
+    pub(crate) modules: Vec<(&'static str, &'static str)>,
     pub(crate) pages: Pages,
     pub(crate) encodings: Encodings,
 }
@@ -72,6 +74,7 @@ impl Server {
             room_types: Vec::new(),
             extensions: ServicesExtensions::default(),
             set_up: Vec::new(),
+            modules: Vec::new(),
             pages: Pages::none(),
             encodings: Encodings::default(),
         }
@@ -91,6 +94,20 @@ impl Server {
         self.add(name.into(), RoomDefinition::game(settings, make))
     }
 
+    /// Adds a room type whose games are made at run time, from the parameters of each room; see [`RoomDefinition::runtime`].
+    ///
+    /// # Panics
+    /// Panics if a room type of that name exists.
+    #[must_use]
+    pub fn runtime_game(
+        self,
+        name: impl Into<String>,
+        settings: RoomSettings,
+        make: impl Fn(&GameSetup<'_>) -> Result<Box<dyn RuntimeGame>, String> + Send + Sync + 'static,
+    ) -> Server {
+        self.add(name.into(), RoomDefinition::runtime(settings, make))
+    }
+
     /// Adds a room type that only passes messages on between its members.
     ///
     /// # Panics
@@ -98,6 +115,14 @@ impl Server {
     #[must_use]
     pub fn relay(self, name: impl Into<String>, settings: RelaySettings) -> Server {
         self.add(name.into(), RoomDefinition::Relay(settings))
+    }
+
+    /// Adds a Lua module that is part of the program, such as `("shop.items", include_str!("shop/items.lua"))`. A file of the
+    /// same name in the folder of the modules replaces it. `script.built_in` disables all of them.
+    #[must_use]
+    pub fn module(mut self, name: &'static str, text: &'static str) -> Server {
+        self.modules.push((name, text));
+        self
     }
 
     /// Adds a message encoding of realtime connections, besides protobuf and JSON. A client selects it by its name: as the

@@ -14,6 +14,7 @@ pub use watch::{MatchListChanges, list_stream};
 use crate::error::{GrpcCode, ServiceError};
 use aether_query::Query;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
@@ -22,6 +23,9 @@ use uuid::Uuid;
 
 /// Maximum number of matches in one list.
 pub const MATCHES_LISTED_MAX: usize = 100;
+
+/// Maximum bytes of the parameters of a match, as JSON. They are stored with a durable match and are in its recording.
+pub const MATCH_PARAMS_BYTES_MAX: usize = 65_536;
 
 /// Future of a call to [`Matches`].
 pub type MatchesFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ServiceError>> + Send + 'a>>;
@@ -86,6 +90,21 @@ pub struct NewMatch {
     /// Ticks per second, instead of those of the room type.
     #[serde(default)]
     pub tick_hz: Option<u32>,
+    /// Parameters for a game that is made at run time, up to [`MATCH_PARAMS_BYTES_MAX`] as JSON. Other games ignore them.
+    #[serde(default)]
+    pub params: Value,
+}
+
+impl NewMatch {
+    /// Rejects parameters that are too long.
+    pub fn check(&self) -> Result<(), ServiceError> {
+        // Most matches have none.
+        if self.params.is_null() || self.params.to_string().len() <= MATCH_PARAMS_BYTES_MAX {
+            return Ok(());
+        }
+        let sentence = format!("The parameters of a match must have at most {MATCH_PARAMS_BYTES_MAX} bytes as JSON.");
+        Err(ServiceError::invalid(sentence))
+    }
 }
 
 /// Description of a running match.

@@ -98,6 +98,7 @@ const BENCHES: &[Bench] = &[
     network("relay"),
     network("relay-ws"),
     network("chat"),
+    network("lua"),
     network("crowd"),
     network("spatial-300"),
     network("connections"),

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! recording = "AETHREC" · version 1 byte · game · seed 8 bytes · tick_hz · schema hash 8 bytes
-//!           · start · tick × … · end
+//!           · start time in ms · setup · start · tick × … · end
 //! start     = 0 for a new room, 1 and `restore`, or 2 and `capture`
 //! restore   = last tick · state (length + 1, or 0 for none) · entries in it · last player
 //!           · count · player (number · who) × count · count · entry (number · bytes) × count
@@ -38,7 +38,7 @@ use bytes::{Reader, Writer};
 use std::fmt;
 
 const MAGIC: &[u8; 7] = b"AETHREC";
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// Maximum number of tick inputs of one tick in a recording: more than a full room can cause.
 const TICK_INPUTS_MAX: u64 = 1 << 20;
 
@@ -56,6 +56,10 @@ pub struct Recording {
     pub tick_hz: u32,
     /// Hash of the schema. A game with another schema cannot be compared.
     pub schema_hash: u64,
+    /// Wall clock of tick 0, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// Bytes from which the maker of a run-time game builds it again, from [`Game::setup`](crate::Game::setup).
+    pub setup: Vec<u8>,
     /// State before the first recorded tick.
     pub start: RecordingStart,
     body: Vec<u8>,
@@ -92,29 +96,38 @@ pub(crate) struct RecordingHeader {
     pub seed: u64,
     pub tick_hz: u32,
     pub schema_hash: u64,
+    pub started_ms: u64,
+    pub setup: Vec<u8>,
     pub start: RecordingStart,
 }
 
 impl RecordingHeader {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        let RecordingHeader { game, seed, tick_hz, schema_hash, start } = self;
-        write_header((game, *seed, *tick_hz, *schema_hash), start, &mut writer);
+        let RecordingHeader { game, seed, tick_hz, schema_hash, started_ms, setup, start } = self;
+        let fixed = FixedFields { seed: *seed, tick_hz: *tick_hz, schema_hash: *schema_hash, started_ms: *started_ms };
+        write_header(game, &fixed, setup, start, &mut writer);
         writer.finish()
     }
 }
 
-fn write_header(
-    (game, seed, tick_hz, schema_hash): (&str, u64, u32, u64),
-    start: &RecordingStart,
-    writer: &mut Writer,
-) {
+/// Numbers of a header.
+struct FixedFields {
+    seed: u64,
+    tick_hz: u32,
+    schema_hash: u64,
+    started_ms: u64,
+}
+
+fn write_header(game: &str, fixed: &FixedFields, setup: &[u8], start: &RecordingStart, writer: &mut Writer) {
     writer.raw(MAGIC);
     writer.raw(&[VERSION]);
     writer.text(game);
-    writer.fixed(seed);
-    writer.number(u64::from(tick_hz));
-    writer.fixed(schema_hash);
+    writer.fixed(fixed.seed);
+    writer.number(u64::from(fixed.tick_hz));
+    writer.fixed(fixed.schema_hash);
+    writer.number(fixed.started_ms);
+    writer.bytes(setup);
     match start {
         RecordingStart::New => writer.number(0),
         RecordingStart::Restored(restore) => {
@@ -197,7 +210,9 @@ impl Recording {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        write_header((&self.game, self.seed, self.tick_hz, self.schema_hash), &self.start, &mut writer);
+        let Recording { seed, tick_hz, schema_hash, started_ms, .. } = *self;
+        let fixed = FixedFields { seed, tick_hz, schema_hash, started_ms };
+        write_header(&self.game, &fixed, &self.setup, &self.start, &mut writer);
         writer.raw(&self.body);
         if let Some(end) = self.end {
             writer.raw(&write_end(end));
@@ -219,6 +234,7 @@ impl Recording {
         let seed = reader.fixed()?;
         let tick_hz = reader.number_up_to(128)? as u32;
         let schema_hash = reader.fixed()?;
+        let (started_ms, setup) = (reader.number()?, reader.bytes()?);
         let start = match reader.number_up_to(2)? {
             0 => RecordingStart::New,
             1 => RecordingStart::Restored(restore::read(&mut reader)?),
@@ -240,7 +256,7 @@ impl Recording {
             }
         }
         let body = body[..body.len() - complete.len()].to_vec();
-        Ok(Recording { game, seed, tick_hz, schema_hash, start, body, ticks, end })
+        Ok(Recording { game, seed, tick_hz, schema_hash, started_ms, setup, start, body, ticks, end })
     }
 
     pub(crate) fn read(&self) -> Ticks<'_> {
@@ -281,9 +297,10 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub fn new(header: RecordingHeader) -> Self {
-        let RecordingHeader { game, seed, tick_hz, schema_hash, start } = header;
-        let (body, end) = (Vec::new(), None);
-        Recorder { recording: Recording { game, seed, tick_hz, schema_hash, start, body, ticks: 0, end } }
+        let RecordingHeader { game, seed, tick_hz, schema_hash, started_ms, setup, start } = header;
+        let (body, ticks, end) = (Vec::new(), 0, None);
+        let recording = Recording { game, seed, tick_hz, schema_hash, started_ms, setup, start, body, ticks, end };
+        Recorder { recording }
     }
 
     pub fn tick(&mut self, tick_inputs: &[TickInput], hash: u64) {

@@ -61,7 +61,7 @@ impl<'a, G: Game> Replay<'a, G> {
     pub fn new(game: G, mut settings: RoomSettings, recording: &'a Recording) -> Result<Self, ReplayError> {
         settings.tick_hz = recording.tick_hz;
         settings.snapshot_hz = recording.tick_hz;
-        let mut builder = Room::builder(game, settings).seed(recording.seed);
+        let mut builder = Room::builder(game, settings).seed(recording.seed).started_ms(recording.started_ms);
         match &recording.start {
             RecordingStart::New => {}
             RecordingStart::Restored(restore) => builder = builder.restore(restore.clone()),

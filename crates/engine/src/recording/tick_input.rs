@@ -9,6 +9,7 @@ use aether_wire::{
     ClientTime, CloseReason, CommandSeq, EntityId, InputBytes, InputSeq, JoinMetadata, MovementDelta, Permissions,
     PlayerId, PlaygroundSpawn, RequestId, SpawnRequest, Vector2, ViewTick,
 };
+use std::sync::Arc;
 
 /// Anything that reaches a game from outside its own step.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,8 @@ pub enum TickInput {
     Resume {
         /// Id of the player.
         player: PlayerId,
+        /// Session, if it is another one than before.
+        session: Option<String>,
     },
     /// An input of a player.
     Input {
@@ -103,6 +106,11 @@ pub enum TickInput {
         /// Data of the signal.
         data: Vec<u8>,
     },
+    /// New code of the game.
+    Reload {
+        /// Code, in the form that the game defines.
+        code: Arc<[u8]>,
+    },
 }
 
 impl TickInput {
@@ -150,9 +158,24 @@ impl TickInput {
                 writer.number(u64::from(seq.0));
                 write_command(command, writer);
             }
-            TickInput::Resume { player } => {
-                writer.raw(&[9]);
+            TickInput::Resume { .. }
+            | TickInput::Answer { .. }
+            | TickInput::Committed { .. }
+            | TickInput::Permissions { .. }
+            | TickInput::Signal { .. }
+            | TickInput::Reload { .. } => self.write_other(writer),
+        }
+    }
+
+    /// Writes a tick input whose tag is not followed by a player, or not at once.
+    fn write_other(&self, writer: &mut Writer) {
+        match self {
+            TickInput::Resume { player, session } => {
+                writer.raw(&[9, u8::from(session.is_some())]);
                 writer.number(u64::from(player.0));
+                if let Some(session) = session {
+                    writer.text(session);
+                }
             }
             TickInput::Answer { id, answer } => {
                 writer.raw(&[7]);
@@ -174,6 +197,18 @@ impl TickInput {
                 writer.raw(&[8]);
                 writer.bytes(data);
             }
+            TickInput::Reload { code } => {
+                writer.raw(&[12]);
+                writer.bytes(code);
+            }
+            // Written by the caller.
+            TickInput::Join { .. }
+            | TickInput::Leave { .. }
+            | TickInput::Input { .. }
+            | TickInput::Message { .. }
+            | TickInput::Movement { .. }
+            | TickInput::SpawnRequest { .. }
+            | TickInput::Playground { .. } => {}
         }
     }
 
@@ -186,7 +221,12 @@ impl TickInput {
         match tag {
             7 => Ok(TickInput::Answer { id: RequestId(reader.small()?), answer: read_answer(reader)? }),
             8 => Ok(TickInput::Signal { data: reader.bytes()? }),
-            9 => Ok(TickInput::Resume { player: PlayerId(reader.small()?) }),
+            9 => {
+                let has_session = reader.byte()? != 0;
+                let player = PlayerId(reader.small()?);
+                let session = if has_session { Some(reader.text()?) } else { None };
+                Ok(TickInput::Resume { player, session })
+            }
             10 => {
                 let has_error = reader.byte()? != 0;
                 let number = EntryNumber(reader.number()?);
@@ -197,6 +237,7 @@ impl TickInput {
                 let player = PlayerId(reader.small()?);
                 Ok(TickInput::Permissions { player, permissions: permissions_of(reader.byte()?) })
             }
+            12 => Ok(TickInput::Reload { code: reader.bytes()?.into() }),
             _ => Err(RecordingError::Damaged),
         }
     }
@@ -242,14 +283,17 @@ impl TickInput {
 pub(super) fn write_join_request(request: &JoinRequest, writer: &mut Writer) {
     writer.text(&request.user);
     writer.text(&request.name);
+    writer.text(&request.username);
+    writer.text(&request.session);
     writer.raw(&[permission_bits(request.permissions)]);
     writer.bytes(&metadata_bytes(&request.metadata));
 }
 
 pub(super) fn read_join_request(reader: &mut Reader<'_>) -> Result<JoinRequest, RecordingError> {
     let (user, name) = (reader.text()?, reader.text()?);
+    let (username, session) = (reader.text()?, reader.text()?);
     let permissions = permissions_of(reader.byte()?);
-    Ok(JoinRequest { user, name, permissions, metadata: read_metadata(&reader.bytes()?)? })
+    Ok(JoinRequest { user, name, username, session, permissions, metadata: read_metadata(&reader.bytes()?)? })
 }
 
 /// Encodes join metadata as one byte field, which is empty without entries: recordings from before the metadata had

@@ -43,8 +43,11 @@ impl<G: Game> ApplyStage<'_, G> {
         match tick_input {
             TickInput::Join { player, request } => self.join(*player, request),
             TickInput::Leave { player, reason } => self.leave(*player, *reason),
-            TickInput::Resume { player } => {
+            TickInput::Resume { player, session } => {
                 if let Some(room_player) = self.state.players.get_mut(*player) {
+                    if let Some(session) = session {
+                        room_player.join.session.clone_from(session);
+                    }
                     // Sequence numbers of inputs restart on every connection, as those of packets do.
                     room_player.input_ack = InputSeq(0);
                     self.state.output.entries.forget_commands_of(*player);
@@ -86,6 +89,7 @@ impl<G: Game> ApplyStage<'_, G> {
             }
             TickInput::Answer { id, answer } => self.game.answer(&mut self.state.context(), *id, answer),
             TickInput::Committed { number, error } => self.committed(*number, error.as_deref()),
+            TickInput::Reload { code } => self.game.reload(&mut self.state.context(), code),
             TickInput::Signal { data } => {
                 let reply = self.game.signal(&mut self.state.context(), data);
                 if let Some(sender) = self.replies.pop_front() {
@@ -158,10 +162,11 @@ impl<G: Game> ApplyStage<'_, G> {
             return;
         }
         self.begin_command(player, seq);
-        let RoomState { world, random, players, output, events, settings, .. } = &mut *self.state;
+        let RoomState { world, random, players, output, events, settings, started_ms, .. } = &mut *self.state;
         let message = PlayerMessage { code, payload, events };
-        let result =
-            self.game.message(&mut Context { world, random, players, output, events, settings }, player, &message);
+        let started_ms = *started_ms;
+        let mut room = Context { world, random, players, output, events, settings, started_ms };
+        let result = self.game.message(&mut room, player, &message);
         self.end_command(player, seq, result);
     }
 

@@ -87,6 +87,7 @@ impl ReceiveStage<'_> {
         for number in self.output.entries.due.drain(..) {
             self.tick_inputs.push(TickInput::Committed { number, error: None });
         }
+        let mut reloads = 0;
         // The mailbox is bounded, but other threads may refill it meanwhile.
         for _ in 0..MAILBOX_MAX {
             let Some(message) = self.mailbox.messages.pop() else { return };
@@ -98,7 +99,13 @@ impl ReceiveStage<'_> {
                     self.pending_joins.push_back((*self.next_player, order, endpoint));
                     self.tick_inputs.push(TickInput::Join { player: *self.next_player, request });
                 }
-                MailboxMessage::Resume(player, order, endpoint) => self.resume(player, order, endpoint),
+                MailboxMessage::Resume(player, session, order, endpoint) => {
+                    self.resume((player, session), order, endpoint);
+                }
+                MailboxMessage::Reload(code) => {
+                    self.tick_inputs.insert(reloads, TickInput::Reload { code });
+                    reloads += 1;
+                }
                 MailboxMessage::Permissions(player, permissions) => {
                     self.tick_inputs.push(TickInput::Permissions { player, permissions });
                 }
@@ -129,7 +136,7 @@ impl ReceiveStage<'_> {
     }
 
     /// Connects a player of the room to a new connection.
-    fn resume(&mut self, player: PlayerId, order: DeliveryOrder, endpoint: RoomEndpoint) {
+    fn resume(&mut self, (player, session): (PlayerId, Option<String>), order: DeliveryOrder, endpoint: RoomEndpoint) {
         let Some(room_player) = self.players.get_mut(player).filter(|room_player| room_player.leaving.is_none()) else {
             endpoint.reject(Rejection::new(ErrorCode::ResumeRefused, "the player is no longer in the room"));
             return;
@@ -144,7 +151,7 @@ impl ReceiveStage<'_> {
         room_player.inputs = InputQueue::default();
         room_player.view = ClientView::new(order);
         room_player.view.focus = focus;
-        self.tick_inputs.push(TickInput::Resume { player });
+        self.tick_inputs.push(TickInput::Resume { player, session });
         if let Some(entity) = room_player.possession {
             let possession = ServerMessage::Possession(Possession { tick: self.tick, entity });
             room_player.send(&Arc::new(possession));

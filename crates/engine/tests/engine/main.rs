@@ -19,6 +19,7 @@ mod recording;
 mod recording_stream;
 mod requests;
 mod resume;
+mod runtime_rooms;
 mod slow_clients;
 mod stages;
 mod support;

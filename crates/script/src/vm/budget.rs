@@ -1,10 +1,11 @@
 //! [`Budget`]: processor time of a script.
 
+use super::failure::located;
 use crate::error::{ErrorKind, ScriptError};
-use aether_luau_interrupt::set_sparse_interrupt;
+use aether_luau_interrupt::{keep_awake, set_sparse_interrupt};
 use mlua::{Lua, VmState};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time that the current call of a VM may still run. Waiting for the services does not count.
@@ -22,18 +23,24 @@ struct Shared {
     /// End of the time, in nanoseconds since [`base`]; 0 while no script runs.
     deadline: AtomicU64,
     is_exceeded: AtomicBool,
+    /// Stack of the script when it was stopped first. A script may catch the error; the stack then still names the line.
+    stopped_at: Mutex<Vec<String>>,
+    /// Stack of the last error that reached the guard of the prelude.
+    failed_at: Mutex<Vec<String>>,
 }
 
 impl Budget {
     /// Stops scripts of a VM that exceed their time.
     pub fn install(&self, lua: &Lua) -> mlua::Result<()> {
         let shared = Arc::clone(&self.shared);
-        set_sparse_interrupt(lua, move |_| {
+        set_sparse_interrupt(lua, move |safepoint| {
             let deadline = shared.deadline.load(Ordering::Relaxed);
             if deadline == 0 || now() < deadline {
                 return Ok(VmState::Continue);
             }
-            shared.is_exceeded.store(true, Ordering::Relaxed);
+            if !shared.is_exceeded.swap(true, Ordering::Relaxed) {
+                *shared.stopped_at.lock().unwrap_or_else(PoisonError::into_inner) = safepoint.stack();
+            }
             Err(mlua::Error::external(exceeded(shared.limit.load(Ordering::Relaxed))))
         })
     }
@@ -49,6 +56,7 @@ impl Budget {
 
     /// Continues a call with the time that is left.
     pub fn resume(&self) {
+        keep_awake();
         let left = self.shared.left.load(Ordering::Relaxed);
         self.shared.deadline.store(now().saturating_add(left), Ordering::Relaxed);
     }
@@ -59,9 +67,22 @@ impl Budget {
         self.shared.left.store(deadline.saturating_sub(now()), Ordering::Relaxed);
     }
 
-    /// Returns the kind of error if the last call exceeded its time.
-    pub fn violation(&self) -> Option<ErrorKind> {
-        self.shared.is_exceeded.load(Ordering::Relaxed).then_some(ErrorKind::Time)
+    /// Returns the error of the last call if it exceeded its time, with the line at which it was stopped. The call has
+    /// failed even if the script caught the error.
+    pub fn violation(&self) -> Option<ScriptError> {
+        if !self.shared.is_exceeded.load(Ordering::Relaxed) {
+            return None;
+        }
+        let error = exceeded(self.shared.limit.load(Ordering::Relaxed));
+        let lines = |stack: &Mutex<Vec<String>>| stack.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let stopped = located(error, lines(&self.shared.stopped_at));
+        // A script that failed on its own after its time is stopped in the prelude, which is no part of the stack.
+        Some(if stopped.stack.is_empty() { located(stopped, lines(&self.shared.failed_at)) } else { stopped })
+    }
+
+    /// Keeps the stack of an error that reached the guard of the prelude.
+    pub fn note_failure(&self, stack: Vec<String>) {
+        *self.shared.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = stack;
     }
 }
 

@@ -5,14 +5,17 @@
 
 mod budget;
 mod convert;
+mod failure;
 mod sandbox;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use budget::Budget;
 pub(crate) use convert::{from_lua, to_lua};
 
 use crate::api;
 use crate::arguments::Arguments;
-use crate::error::{ErrorKind, ScriptError};
+use crate::error::ScriptError;
 use crate::function::{Function, Run};
 use crate::registrations::Registrations;
 use crate::source::Sources;
@@ -22,7 +25,7 @@ use mlua::chunk::ChunkMode;
 use mlua::{Lua, LuaOptions, MultiValue, StdLib, Table, Thread};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Libraries of scripts. The sandbox removes parts of them.
 const LIBRARIES: [StdLib; 8] = [
@@ -66,6 +69,7 @@ pub(crate) struct VmState {
     pub random: Mutex<Random>,
     /// Time in milliseconds since 1970, set before each call.
     now_ms: AtomicI64,
+    created_at: Instant,
 }
 
 /// Luau virtual machine.
@@ -74,6 +78,8 @@ pub(crate) struct Vm {
     state: Arc<VmState>,
     guard: mlua::Function,
     require: mlua::Function,
+    /// Table whose first entry leads to the room while a function of a match runs.
+    room_slot: Table,
     /// Coroutines that have ended and can be used again.
     idle: Mutex<Vec<Thread>>,
 }
@@ -81,6 +87,8 @@ pub(crate) struct Vm {
 /// Coroutine that waits for the answer to a request.
 pub(crate) struct Suspended {
     thread: Thread,
+    /// Index of the function in the table of all functions.
+    pub index: usize,
     /// Function that the script calls.
     pub function: &'static Function,
     /// Its arguments.
@@ -99,6 +107,14 @@ impl VmState {
     /// Returns the time of the VM, in milliseconds since 1970.
     pub fn now_ms(&self) -> i64 {
         self.now_ms.load(Ordering::Relaxed)
+    }
+
+    /// Returns the seconds that the VM has run. Those of a match are the time of its room, so that it can be replayed.
+    pub fn seconds(&self) -> f64 {
+        match self.kind {
+            VmKind::Call => self.created_at.elapsed().as_secs_f64(),
+            VmKind::Match => self.now_ms() as f64 / 1_000.0,
+        }
     }
 
     /// Sets the time of the VM.
@@ -127,8 +143,9 @@ impl Vm {
             registrations: Mutex::default(),
             random: Mutex::new(Random::new(settings.seed)),
             now_ms: AtomicI64::new(0),
+            created_at: Instant::now(),
         });
-        Vm::build(&state, settings).map_err(|error| script_error(&state.budget, &error))
+        Vm::build(&state, settings).map_err(|error| failure::of_mlua(&error))
     }
 
     fn build(state: &Arc<VmState>, settings: &VmSettings) -> mlua::Result<Vm> {
@@ -138,9 +155,12 @@ impl Vm {
         sandbox::restrict(&lua, state)?;
         let exports = run_prelude(&lua, state)?;
         lua.sandbox(true)?;
+        // Modules of Lua 5.1 also write `_G.name = value`.
+        lua.globals().raw_set("_G", lua.globals())?;
         state.budget.install(&lua)?;
         let (guard, require) = (exports.get("guard")?, exports.get("require")?);
-        Ok(Vm { lua, state: Arc::clone(state), guard, require, idle: Mutex::default() })
+        let room_slot = exports.get("room")?;
+        Ok(Vm { lua, state: Arc::clone(state), guard, require, room_slot, idle: Mutex::default() })
     }
 
     /// Returns the VM of mlua.
@@ -151,6 +171,11 @@ impl Vm {
     /// Returns the state that functions of the server use.
     pub fn state(&self) -> &Arc<VmState> {
         &self.state
+    }
+
+    /// Returns the table whose first entry leads to the room of a match.
+    pub fn room_slot(&self) -> &Table {
+        &self.room_slot
     }
 
     /// Starts to load a module. The result of the module is the result of the step.
@@ -187,6 +212,17 @@ impl Vm {
         self.resume_thread(suspended.thread, input)
     }
 
+    /// Continues a script with the answer to its request, which may now run for `limit`.
+    pub fn resume_within(
+        &self,
+        suspended: Suspended,
+        answer: Result<Vec<Value>, ScriptError>,
+        limit: Duration,
+    ) -> Result<Step, ScriptError> {
+        self.state.budget.start(limit);
+        self.resume(suspended, answer)
+    }
+
     /// Converts the results of a script to values.
     pub fn values(&self, results: &MultiValue) -> Result<Vec<Value>, ScriptError> {
         results.iter().map(from_lua).collect()
@@ -212,6 +248,10 @@ impl Vm {
     fn resume_thread(&self, thread: Thread, input: MultiValue) -> Result<Step, ScriptError> {
         let resumed = thread.resume::<MultiValue>(input);
         self.state.budget.pause();
+        // A script that caught the error of its stop has failed all the same.
+        if let Some(error) = self.state.budget.violation() {
+            return Err(error);
+        }
         let mut results = resumed.map_err(|error| self.error(&error))?;
         if thread.is_resumable() {
             return self.request(thread, &results).map(Step::Suspended);
@@ -219,7 +259,7 @@ impl Vm {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         match results.pop_front() {
             Some(mlua::Value::Boolean(true)) => Ok(Step::Done(results)),
-            _ => Err(self.raised(results.pop_front().as_ref())),
+            _ => Err(failure::raised(results.pop_front().as_ref())),
         }
     }
 
@@ -230,13 +270,13 @@ impl Vm {
             (Some(mlua::Value::LightUserData(mark)), Some(index)) if *mark == MARK => index.as_usize(),
             _ => None,
         };
-        let Some(function) = index.and_then(api::function_at) else {
+        let Some((index, function)) = index.and_then(|index| Some((index, api::function_at(index)?))) else {
             let sentence = "coroutine.yield was called outside a coroutine of the script; \
                             call it only in functions that coroutine.resume or coroutine.wrap runs";
             return Err(ScriptError::invalid(sentence));
         };
         let arguments = values.map(from_lua).collect::<Result<_, _>>()?;
-        Ok(Suspended { thread, function, arguments })
+        Ok(Suspended { thread, index, function, arguments })
     }
 
     /// Returns a coroutine that runs the guard.
@@ -248,77 +288,13 @@ impl Vm {
         }
     }
 
-    /// Returns the error that a script raised: a text, or a table with message and code.
-    fn raised(&self, raised: Option<&mlua::Value>) -> ScriptError {
-        let Some(mlua::Value::Table(raised)) = raised else {
-            return ScriptError::new(ErrorKind::Runtime, "the script failed without an error");
-        };
-        let problem: mlua::Value = raised.get(1).unwrap_or(mlua::Value::Nil);
-        let trace: String = raised.get(2).unwrap_or_default();
-        let mut error = match &problem {
-            mlua::Value::Error(error) => script_error(&self.state.budget, error),
-            mlua::Value::Table(table) => table_error(table),
-            mlua::Value::String(text) => ScriptError::of_text(ErrorKind::Runtime, &text.to_string_lossy()),
-            other => ScriptError::new(ErrorKind::Runtime, format!("the script raised a {}", other.type_name())),
-        };
-        if let Some(kind) = self.state.budget.violation() {
-            error.kind = kind;
-        }
-        let located = ScriptError::of_text(error.kind, &format!("\nstack traceback:{trace}"));
-        error.stack = located.stack;
-        error.module = error.module.or(located.module);
-        error.line = error.line.or(located.line);
-        error
-    }
-
     fn error(&self, error: &mlua::Error) -> ScriptError {
-        script_error(&self.state.budget, error)
+        self.state.budget.violation().unwrap_or_else(|| failure::of_mlua(error))
     }
 }
 
 /// Marks a yield as a request. Its address is no valid one, so no script can make it.
-const MARK: mlua::LightUserData = mlua::LightUserData(std::ptr::without_provenance_mut(1));
-
-/// Returns the error of a table `{message, code}`, which scripts raise to choose the code.
-fn table_error(table: &Table) -> ScriptError {
-    let field = |index: i64, name: &str| -> mlua::Value {
-        let by_index = table.get(index).unwrap_or(mlua::Value::Nil);
-        if by_index.is_nil() { table.get(name).unwrap_or(mlua::Value::Nil) } else { by_index }
-    };
-    let message = field(1, "message");
-    let message = message.as_string().map_or_else(|| "the script raised a table".to_owned(), |it| it.to_string_lossy());
-    let error = ScriptError::new(ErrorKind::Runtime, message);
-    let code = field(2, "code").as_i64().and_then(crate::codes::code_of);
-    code.map_or(error.clone(), |code| error.with_code(code))
-}
-
-/// Converts an error of mlua.
-fn script_error(budget: &Budget, error: &mlua::Error) -> ScriptError {
-    let kind = match error {
-        mlua::Error::SyntaxError { .. } => ErrorKind::Syntax,
-        mlua::Error::MemoryError(_) => ErrorKind::Memory,
-        _ => budget.violation().unwrap_or(ErrorKind::Runtime),
-    };
-    match error {
-        mlua::Error::CallbackError { cause, traceback } => {
-            let mut inner = script_error(budget, cause);
-            if inner.stack.is_empty() {
-                inner.stack = ScriptError::of_text(kind, &format!("\nstack traceback:{traceback}")).stack;
-            }
-            inner
-        }
-        mlua::Error::RuntimeError(text) => ScriptError::of_text(kind, text),
-        mlua::Error::SyntaxError { message, .. } => ScriptError::of_text(kind, message),
-        mlua::Error::MemoryError(_) => {
-            ScriptError::new(kind, "the script exceeded its memory; keep less data in tables and strings")
-        }
-        mlua::Error::ExternalError(external) => match external.downcast_ref::<ScriptError>() {
-            Some(error) => error.clone(),
-            None => ScriptError::new(kind, external.to_string()),
-        },
-        other => ScriptError::of_text(kind, &other.to_string()),
-    }
-}
+pub(crate) const MARK: mlua::LightUserData = mlua::LightUserData(std::ptr::without_provenance_mut(1));
 
 fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     let host = lua.create_table()?;
@@ -332,38 +308,54 @@ fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
         kept
     };
     host.set("keep", lua.create_function(keep)?)?;
-    // Without the levels of this function, the handler and the guard.
-    host.set("traceback", lua.create_function(|lua, ()| lua.traceback(None, 2))?)?;
-    let sources = Arc::clone(&state.sources);
+    // `table.freeze` refuses a table whose metatable is protected.
+    host.set("freeze", lua.create_function(|_, table: Table| Ok(table.set_readonly(true)))?)?;
+    // A function of Luau could be stopped here, and the error would be lost. The first level is this function.
+    let failed = state.budget.clone();
+    let describe = move |lua: &Lua, problem: mlua::Value| {
+        let stack = lua.traceback(None, 1)?;
+        failed.note_failure(failure::stack_of(&stack.to_string_lossy()));
+        lua.create_sequence_from([problem, mlua::Value::String(stack)])
+    };
+    host.set("describe", lua.create_function(describe)?)?;
+    host.set("is_native", lua.create_function(|_, function: mlua::Function| Ok(function.info().what == "C"))?)?;
+    let clock = Arc::clone(state);
+    host.set("now", lua.create_function(move |_, ()| Ok(clock.now_ms().div_euclid(1_000)))?)?;
+    let clock = Arc::clone(state);
+    host.set("clock", lua.create_function(move |_, ()| Ok(clock.seconds()))?)?;
+    let loading = Arc::clone(state);
     let load = move |lua: &Lua, name: String| {
-        let bytecode = sources.bytecode(&name).map_err(mlua::Error::external)?;
+        let bytecode = loading.sources.bytecode(&name).map_err(mlua::Error::external)?;
+        loading.registrations().note_loaded(&name);
         lua.load(&*bytecode).set_name(format!("={name}")).set_mode(ChunkMode::Binary).into_function()
     };
     host.set("load", lua.create_function(load)?)?;
     lua.load(include_str!("prelude.luau")).set_name("=aether").call(host)
 }
 
-/// Function that runs at once, index of a service function, or chunk that returns the function.
-type Bound = (Option<mlua::Function>, Option<usize>, Option<mlua::Function>);
+/// Function that runs at once, index of another one, true if that is a function of the room, or chunk that returns the
+/// function.
+type Bound = (Option<mlua::Function>, Option<usize>, bool, Option<mlua::Function>);
 
 /// Resolves a function.
 fn bind(lua: &Lua, state: &Arc<VmState>, name: &str, is_nk: bool) -> mlua::Result<Bound> {
-    let Some((index, function)) = api::find(name, is_nk) else { return Ok((None, None, None)) };
+    let Some((index, function)) = api::find(name, is_nk) else { return Ok((None, None, false, None)) };
     let state = Arc::clone(state);
     match function.run {
-        Run::Service(_) => Ok((None, Some(index), None)),
-        Run::Luau(chunk) => Ok((None, None, Some(lua.load(chunk).set_name("=aether").into_function()?))),
+        Run::Service(_) => Ok((None, Some(index), false, None)),
+        Run::Room(_) => Ok((None, Some(index), true, None)),
+        Run::Luau(chunk) => Ok((None, None, false, Some(lua.load(chunk).set_name("=aether").into_function()?))),
         Run::Local(run) => {
             let call = move |lua: &Lua, arguments: MultiValue| {
                 let values = arguments.iter().map(from_lua).collect::<Result<_, _>>().map_err(mlua::Error::external)?;
                 let results = run(&state, Arguments::new(function, values)).map_err(mlua::Error::external)?;
                 results.iter().map(|value| to_lua(lua, value)).collect::<mlua::Result<MultiValue>>()
             };
-            Ok((Some(lua.create_function(call)?), None, None))
+            Ok((Some(lua.create_function(call)?), None, false, None))
         }
         Run::Native(run) => {
             let call = move |lua: &Lua, arguments: MultiValue| run(lua, &state, arguments);
-            Ok((Some(lua.create_function(call)?), None, None))
+            Ok((Some(lua.create_function(call)?), None, false, None))
         }
     }
 }

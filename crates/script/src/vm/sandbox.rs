@@ -1,44 +1,47 @@
 //! Restricts the libraries of a VM: no files, processes, network or bytecode, and no time or random numbers but the
 //! server's.
 
-use super::{VmKind, VmState};
+use super::VmState;
 use mlua::{Lua, MultiValue};
 use std::sync::Arc;
 use tracing::info;
 
-/// Globals that scripts do not have: they load code, change environments or control the garbage collector.
-const REMOVED: [&str; 6] = ["loadstring", "load", "dofile", "getfenv", "setfenv", "newproxy"];
+/// Globals that scripts do not have: they load code, change environments, control or observe the garbage collector.
+const REMOVED: [&str; 8] =
+    ["loadstring", "load", "dofile", "getfenv", "setfenv", "newproxy", "collectgarbage", "gcinfo"];
+/// Most bytes of one line that `print` writes.
+const PRINTED_BYTES_MAX: usize = 8_192;
 
-/// Restricts the libraries of a VM. Called before any script runs.
+/// Restricts the libraries of a VM. Called before the prelude, which restricts further functions.
 pub(super) fn restrict(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<()> {
     let globals = lua.globals();
     for name in REMOVED {
         globals.raw_remove(name)?;
     }
-    globals.raw_remove("collectgarbage")?;
     globals.raw_set("print", lua.create_function(print)?)?;
-    let os: mlua::Table = globals.get("os")?;
-    let clock = Arc::clone(state);
-    os.raw_set("time", lua.create_function(move |_, ()| Ok(clock.now_ms() / 1_000))?)?;
     let math: mlua::Table = globals.get("math")?;
     let random = Arc::clone(state);
     math.raw_set("random", lua.create_function(move |_, bounds: MultiValue| next_random(&random, &bounds))?)?;
-    let seeded = Arc::clone(state);
-    math.raw_set(
-        "randomseed",
-        lua.create_function(move |_, _: MultiValue| {
-            // A match must replay, so its numbers depend on its seed alone.
-            debug_assert!(seeded.kind == VmKind::Call || seeded.kind == VmKind::Match);
-            Ok(())
-        })?,
-    )
+    // Random numbers depend on the seed of the VM alone: a match must replay.
+    math.raw_set("randomseed", lua.create_function(|_, _: MultiValue| Ok(()))?)
 }
 
-/// Writes to the log of the server.
+/// Writes a line to the log of the server.
 fn print(lua: &Lua, values: MultiValue) -> mlua::Result<()> {
     let tostring: mlua::Function = lua.globals().get("tostring")?;
-    let texts = values.into_iter().map(|value| tostring.call::<String>(value)).collect::<mlua::Result<Vec<_>>>()?;
-    info!(target: "lua", "{}", texts.join("\t"));
+    let mut line = String::new();
+    for value in values {
+        if !line.is_empty() {
+            line.push('\t');
+        }
+        line += &tostring.call::<mlua::LuaString>(value)?.to_string_lossy();
+        if line.len() > PRINTED_BYTES_MAX {
+            line.truncate(line.floor_char_boundary(PRINTED_BYTES_MAX));
+            line += " (cut)";
+            break;
+        }
+    }
+    info!(target: "lua", "{line}");
     Ok(())
 }
 

@@ -19,7 +19,11 @@ mod fake_provider;
 #[expect(dead_code, reason = "shared with the tests of the services")]
 #[path = "../../../services/tests/services/purchase/fake_shop.rs"]
 mod fake_shop;
+mod match_rooms;
+mod matches;
 #[expect(dead_code, reason = "shared with the tests of the services")]
 #[path = "../../../services/tests/services/account/signer.rs"]
 mod signer;
 mod support;
+mod viewer;
+mod world;

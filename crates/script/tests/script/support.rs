@@ -35,13 +35,25 @@ impl ScriptServer {
         for (name, text) in modules {
             write_module(&folder, name, text);
         }
-        let configured = folder.clone();
-        let server = TestServer::start(|config| {
-            config.script.folder = Some(configured);
-            change(config);
-        })
-        .await;
+        let server = start_server(&folder, change).await;
         ScriptServer { server, folder }
+    }
+
+    /// Starts a server with modules on a database file, which [`ScriptServer::restart`] keeps.
+    pub async fn start_stored(modules: &[(&str, &str)]) -> ScriptServer {
+        let scripts = ScriptServer::start(modules).await;
+        scripts.restart().await
+    }
+
+    /// Stops the server, and starts another one with the same modules and database file.
+    pub async fn restart(mut self) -> ScriptServer {
+        self.server.stop_within(std::time::Duration::ZERO).await;
+        let url = format!("sqlite:{}", self.folder.join("aether.db").display());
+        let change = |config: &mut aether_server::config::Config| {
+            config.database.url = Some(aether_server::config::Secret::new(&url));
+        };
+        self.server = start_server(&self.folder, change).await;
+        self
     }
 
     /// Writes a module into the folder.
@@ -54,6 +66,12 @@ impl ScriptServer {
         &self.folder
     }
 
+    /// Loads the modules of the folder again.
+    pub async fn reload(&self) -> Result<(), String> {
+        let scripts = self.server.running().scripts().expect("there are scripts");
+        scripts.load(self.server.services()).await.map(|_| ()).map_err(|error| error.to_string())
+    }
+
     /// Signs a new user in.
     pub async fn user(&self) -> ApiClient {
         ApiClient::new_user(self.server.http).await
@@ -63,6 +81,15 @@ impl ScriptServer {
     pub async fn stop(mut self) {
         self.server.stop_within(std::time::Duration::from_millis(200)).await;
     }
+}
+
+async fn start_server(folder: &std::path::Path, change: impl FnOnce(&mut aether_server::config::Config)) -> TestServer {
+    let configured = folder.to_owned();
+    let configure = |config: &mut aether_server::config::Config| {
+        config.script.folder = Some(configured);
+        change(config);
+    };
+    TestServer::start(configure).await
 }
 
 fn write_module(folder: &std::path::Path, name: &str, text: &str) {

@@ -4,12 +4,18 @@ use super::Config;
 use super::declare::section;
 use std::path::PathBuf;
 
+/// Folder of the modules in the data folder.
+pub(crate) const MODULES_FOLDER: &str = "modules";
+
 section! {
     /// Lua scripts.
     pub struct Script {
         /// Folder of the modules: all its files `*.lua` and `*.luau` are loaded at the start. Default: `modules` in the data
         /// folder, if it exists.
         folder: Option<PathBuf> = None;
+        /// Loads the modules that are part of the program, such as those of the game Quilt. A file of the same name in the
+        /// folder replaces a module.
+        built_in: bool = true;
         /// Processor time of one call: an RPC function or a hook. A script that exceeds it is stopped with an error. Time in
         /// which it waits for the database does not count.
         call_ms: u32 = 50, within 1..=10000;
@@ -34,7 +40,7 @@ impl Config {
     /// Returns the folder of the scripts; none if there are no scripts.
     #[must_use]
     pub fn script_folder(&self) -> Option<PathBuf> {
-        let default = self.data_dir.join("modules");
+        let default = self.data_dir.join(MODULES_FOLDER);
         self.script.folder.clone().or_else(|| default.is_dir().then_some(default))
     }
 }

@@ -74,7 +74,7 @@ impl Serve for CreateRoom {
             return Err(ServiceError::invalid("Name the room type: `{\"type\": \"…\"}`."));
         }
         audit::<CreateRoom>(call, &format!("{room_type} {label}")).await?;
-        let new = NewMatch { match_type: room_type, label, private, tick_hz: None };
+        let new = NewMatch { match_type: room_type, label, private, ..NewMatch::default() };
         operator.create_room(&new, record).await
     }
 }

@@ -59,6 +59,8 @@ pub struct StoredState {
     pub tick: i64,
     /// State of the game.
     pub state: Vec<u8>,
+    /// Parameters of the game, in JSON.
+    pub params: String,
     /// Members of the room, for the latest checkpoint.
     pub members: Vec<MemberIdentity>,
 }
@@ -129,12 +131,12 @@ impl Rooms {
     pub async fn stored_state(&self, room: &str, number: i64) -> Result<Option<StoredState>, ServiceError> {
         let room = room.to_owned();
         let operation = move |transaction: &mut Transaction<'_>| {
-            let select = "SELECT r.room_type, r.wanted_label, s.tick, s.state
+            let select = "SELECT r.room_type, r.wanted_label, s.tick, s.state, r.params
                 FROM rooms r JOIN room_states s ON s.room = r.id WHERE r.id = ?1 AND s.number = ?2";
             let found = transaction.row(select, values![&room, number], |row| {
                 let members = Vec::new();
                 let (room_type, wanted_label, tick, state) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-                Ok(StoredState { room_type, wanted_label, tick, state, members })
+                Ok(StoredState { room_type, wanted_label, tick, state, params: row.get(4)?, members })
             })?;
             let Some(mut found) = found else { return Ok(None) };
             if number == 0 {

@@ -43,6 +43,8 @@ pub struct NewRoom {
     pub wanted_label: String,
     /// True if the room is joined by id or code only.
     pub is_private: bool,
+    /// Parameters of its game, in JSON.
+    pub params: String,
 }
 
 /// Names a room.
@@ -104,12 +106,12 @@ impl Rooms {
             let insert = format!(
                 "INSERT INTO rooms
                     (id, code, room_type, wanted_label, label, created_at, updated_at, node, epoch, lease_until, is_private,
-                     tick_at)
-                 VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?5, ?6, 1, {now} + ?7, ?8, {now}) ON CONFLICT DO NOTHING",
+                     tick_at, params)
+                 VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?5, ?6, 1, {now} + ?7, ?8, {now}, ?9) ON CONFLICT DO NOTHING",
                 now = now(transaction)
             );
-            let NewRoom { id, code, room_type, wanted_label, is_private } = &room;
-            let parameters = values![id, code, room_type, wanted_label, at, &node, LEASE_MS, *is_private];
+            let NewRoom { id, code, room_type, wanted_label, is_private, params } = &room;
+            let parameters = values![id, code, room_type, wanted_label, at, &node, LEASE_MS, *is_private, params];
             if transaction.execute(&insert, parameters)? != 1 {
                 return Err(CODE_TAKEN);
             }
@@ -189,7 +191,7 @@ fn take_lease(
     let now = now(transaction);
     let select = format!(
         "SELECT id, code, room_type, wanted_label, epoch, node = ?2 OR lease_until <= {now}, {now} - lease_until, is_private,
-            tick, tick_at, lease_until
+            tick, tick_at, lease_until, params
          FROM rooms WHERE {column} = ?1{}",
         transaction.for_update()
     );
@@ -200,6 +202,7 @@ fn take_lease(
             room_type: row.get(2)?,
             wanted_label: row.get(3)?,
             is_private: row.get(7)?,
+            params: row.get(11)?,
         };
         let (tick, tick_at, lease_until): (i64, i64, i64) = (row.get(8)?, row.get(9)?, row.get(10)?);
         // The room ran at most until its lease expired. The tick of a room that an earlier version stored is unknown.

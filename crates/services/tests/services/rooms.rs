@@ -26,6 +26,7 @@ fn new_room(id: &str, code: &str) -> NewRoom {
         room_type: "outpost".into(),
         wanted_label: "red".into(),
         is_private: false,
+        params: "null".to_owned(),
     }
 }
 

@@ -28,6 +28,7 @@ mod room_access;
 mod room_types;
 mod rooms;
 mod runtime_game;
+mod runtime_rooms;
 mod services_socket;
 mod sessions;
 mod tokens;

@@ -20,7 +20,7 @@ async fn get(operator: &mut ApiClient, path: &str) -> Value {
     ask(operator, "GET", path, Value::Null, 200).await
 }
 
-async fn post(operator: &mut ApiClient, path: &str, body: Value) -> Value {
+pub(super) async fn post(operator: &mut ApiClient, path: &str, body: Value) -> Value {
     ask(operator, "POST", path, body, 200).await
 }
 

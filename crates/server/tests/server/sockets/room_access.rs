@@ -91,7 +91,7 @@ async fn rooms_of_a_private_type_and_private_matches_are_not_listed() {
     let second = join(&server, of_type("sandbox", None)).await;
     assert_ne!(first.welcome.room, second.welcome.room, "each join by type gets a room of its own");
     let matches = server.services().matches().expect("rooms are hosted");
-    let new = NewMatch { match_type: "workshop".into(), label: "final".into(), private: true, tick_hz: None };
+    let new = NewMatch { match_type: "workshop".into(), label: "final".into(), private: true, ..NewMatch::default() };
     let made = matches.create_with(&new).await.expect("the type exists");
     assert!(made.private);
     assert!(listed(&server).await.is_empty());
