@@ -15,7 +15,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 /// Entries of an index per page if the script sets no limit.
-const INDEX_LIST_DEFAULT: i64 = 10;
+const INDEX_LIST_DEFAULT: i32 = 10;
 
 /// Luau types of this noun.
 pub(crate) const TYPES: &str = "
@@ -146,7 +146,7 @@ async fn list(used: ScriptServices, args: Arguments) -> Outcome {
 }
 
 async fn list_index(used: ScriptServices, args: Arguments) -> Outcome {
-    let limit = if args.is_nil(2) { INDEX_LIST_DEFAULT as i32 } else { args.limit(2, LIST_MAX)? };
+    let limit = if args.is_nil(2) { INDEX_LIST_DEFAULT } else { args.limit(2, LIST_MAX)? };
     let query = IndexQuery {
         index: args.text(0)?.to_owned(),
         query: args.optional_text(1)?.unwrap_or_default().to_owned(),

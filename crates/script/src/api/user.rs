@@ -199,7 +199,7 @@ fn texts(args: &Arguments, index: usize) -> Result<Vec<String>, ScriptError> {
     Ok(texts)
 }
 
-/// Returns the user whom a list of one names, for errors about a missing one.
+/// Returns the error for a user that does not exist.
 pub(super) fn missing(user: Uuid) -> ScriptError {
     ScriptError::invalid(format!("user `{user}` was not found; the account may have been deleted"))
         .with_code(aether_services::GrpcCode::NotFound)
