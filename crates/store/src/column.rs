@@ -31,7 +31,7 @@ impl SqlRow<'_> {
     pub fn columns(&self) -> Result<Vec<(String, ColumnValue)>, StoreError> {
         match self {
             SqlRow::Sqlite(row) => {
-                let names = row.as_ref().column_names().into_iter().map(str::to_owned).collect::<Vec<_>>();
+                let names = row.as_ref().column_names().map(str::to_owned).collect::<Vec<_>>();
                 let value = |(index, name): (usize, String)| {
                     let value = row.get_ref(index).map_err(|error| StoreError::Failed(error.to_string()))?;
                     Ok((name, ColumnValue::from(value)))

@@ -131,14 +131,12 @@ fn sign(args: &Arguments, index: usize, message: &[u8]) -> Result<Vec<u8>, Scrip
 fn encrypt<C: KeyInit + BlockCipher>(state: &VmState, args: &Arguments, key_bytes: usize) -> Outcome {
     let cipher = cipher::<C>(args, key_bytes)?;
     let mut bytes = random_bytes(state, BLOCK_BYTES);
-    let mut former = Block::clone_from_slice(&bytes);
+    let mut former = block(&bytes);
     for plain in args.bytes(0)?.chunks(BLOCK_BYTES) {
-        cipher.encrypt(&mut former);
+        let mask = cipher.encrypt(former);
         let start = bytes.len();
-        bytes.extend(plain.iter().zip(&former).map(|(byte, mask)| byte ^ mask));
-        if plain.len() == BLOCK_BYTES {
-            former = Block::clone_from_slice(&bytes[start..]);
-        }
+        bytes.extend(plain.iter().zip(&mask).map(|(byte, mask)| byte ^ mask));
+        former = block(&bytes[start..]);
     }
     Ok(vec![Value::from(bytes)])
 }
@@ -148,32 +146,39 @@ fn decrypt<C: KeyInit + BlockCipher>(args: &Arguments, key_bytes: usize) -> Outc
     let Some((vector, encrypted)) = args.bytes(0)?.split_at_checked(BLOCK_BYTES) else {
         return Err(args.expected(0, "at least 16 bytes, of which the first are the initialization vector"));
     };
-    let mut former = Block::clone_from_slice(vector);
+    let mut former = block(vector);
     let mut bytes = Vec::with_capacity(encrypted.len());
     for part in encrypted.chunks(BLOCK_BYTES) {
-        cipher.encrypt(&mut former);
-        bytes.extend(part.iter().zip(&former).map(|(byte, mask)| byte ^ mask));
-        if part.len() == BLOCK_BYTES {
-            former = Block::clone_from_slice(part);
-        }
+        let mask = cipher.encrypt(former);
+        bytes.extend(part.iter().zip(&mask).map(|(byte, mask)| byte ^ mask));
+        former = block(part);
     }
     Ok(vec![Value::from(bytes)])
 }
 
+/// Returns a block of bytes. Only the last part of a message is shorter, and nothing follows it.
+fn block(bytes: &[u8]) -> [u8; BLOCK_BYTES] {
+    bytes.try_into().unwrap_or_default()
+}
+
 /// Cipher with the block size of AES.
 trait BlockCipher {
-    fn encrypt(&self, block: &mut Block);
+    fn encrypt(&self, block: [u8; BLOCK_BYTES]) -> [u8; BLOCK_BYTES];
 }
 
 impl BlockCipher for Aes128 {
-    fn encrypt(&self, block: &mut Block) {
-        self.encrypt_block(block);
+    fn encrypt(&self, block: [u8; BLOCK_BYTES]) -> [u8; BLOCK_BYTES] {
+        let mut block = Block::from(block);
+        self.encrypt_block(&mut block);
+        block.into()
     }
 }
 
 impl BlockCipher for Aes256 {
-    fn encrypt(&self, block: &mut Block) {
-        self.encrypt_block(block);
+    fn encrypt(&self, block: [u8; BLOCK_BYTES]) -> [u8; BLOCK_BYTES] {
+        let mut block = Block::from(block);
+        self.encrypt_block(&mut block);
+        block.into()
     }
 }
 

@@ -33,14 +33,14 @@ async fn statements_change_and_return_rows() {
             json!("INSERT INTO script_items (id, name, price, sold) VALUES ($1, $2, $3, $4), (2, 'b', 1, FALSE)");
         let changed = calls.first("sql_exec", &[insert, json!([1, "a $1", 2.5, true])]).await;
         assert_eq!(changed, json!(2), "{}", database.name);
-        let select = json!("SELECT id, name, price, NULL AS nothing FROM script_items WHERE id <= $1 ORDER BY id");
+        let select = json!("SELECT id, name, price, NULL AS missing FROM script_items WHERE id <= $1 ORDER BY id");
         let rows = calls.first("sql_query", &[select, json!([2])]).await;
         let expected = json!([{ "id": 1, "name": "a $1", "price": 2.5 }, { "id": 2, "name": "b", "price": 1 }]);
         assert_eq!(rows, expected, "{}", database.name);
         let returned = json!("DELETE FROM script_items WHERE name = $1 RETURNING id");
         assert_eq!(calls.first("sql_query", &[returned, json!(["b"])]).await, json!([{ "id": 2 }]));
         assert_eq!(calls.first("sql_exec", &[json!("UPDATE script_items SET price = 3")]).await, json!(1));
-        calls.fails("sql_query", &[json!("SELECT nothing FROM nowhere")], "SQL failed").await;
+        calls.fails("sql_query", &[json!("SELECT x FROM nowhere")], "SQL failed").await;
         calls.fails("sql_exec", &[json!("COMMIT")], "cannot begin with `commit`").await;
         calls.fails("sql_query", &[json!("SELECT 1"), json!([[1]])], "argument 2 (`parameters`)").await;
         let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001) SELECT i FROM n";
