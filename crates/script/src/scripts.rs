@@ -42,6 +42,10 @@ pub struct ScriptSettings {
     pub match_limits: MatchLimits,
     /// Texts that scripts get as `context.env`.
     pub environment: BTreeMap<String, String>,
+    /// True if scripts may run SQL.
+    pub sql: bool,
+    /// Settings of the server that scripts may read, without secrets.
+    pub config: serde_json::Value,
     /// Name of the node.
     pub node: String,
     /// Version of the server.

@@ -5,6 +5,7 @@ use crate::running::StartError;
 use aether_metrics::Registry;
 use aether_script::{CallLimits, MatchLimits, ScriptReloader, ScriptSettings, Scripts};
 use aether_services::{Services, ServicesExtensions};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +48,8 @@ pub(crate) fn open(
         environment: environment(&script.environment)?,
         // As presences of the socket show it.
         node: config.node_name.to_string(),
+        sql: script.sql,
+        config: shown(config),
         version: version.to_owned(),
         registry: registry.clone(),
     });
@@ -87,6 +90,33 @@ pub(crate) async fn run_schedules(scripts: Arc<Scripts>, services: Arc<Services>
         }
         while runs.try_join_next().is_some() {}
     }
+}
+
+/// Returns the settings that scripts may read, with the names that existing modules know. None of them is a secret.
+fn shown(config: &Config) -> serde_json::Value {
+    let (tokens, socket, matchmaker) = (&config.tokens, &config.socket, &config.matchmaker);
+    json!({
+        "name": config.node_name.to_string(),
+        "shutdown_grace_sec": config.shutdown.grace_seconds,
+        "logger": { "level": config.log.filter },
+        "session": {
+            "token_expiry_sec": tokens.access_seconds,
+            "refresh_token_expiry_sec": tokens.refresh_seconds,
+            "single_session": tokens.single_session,
+        },
+        "socket": {
+            "address": config.http.address.ip().to_string(),
+            "port": config.http.address.port(),
+            "max_message_size_bytes": socket.message_bytes_max,
+        },
+        "matchmaker": {
+            "max_tickets": matchmaker.tickets_per_session_max,
+            "interval_sec": f64::from(matchmaker.interval_ms) / 1_000.0,
+            "max_intervals": matchmaker.max_intervals,
+            "rev_precision": matchmaker.mutual,
+        },
+        "runtime": { "env": config.script.environment, "call_ms": config.script.call_ms },
+    })
 }
 
 fn environment(entries: &[String]) -> Result<BTreeMap<String, String>, StartError> {
