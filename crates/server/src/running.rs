@@ -172,9 +172,6 @@ impl RunningServer {
         let host = host_settings(&config, node, recordings, &registry)?;
         let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
-        if let Some(scripts) = &scripts {
-            scripts.host_matches(Arc::downgrade(&rooms));
-        }
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = lobby_settings(&config, version);
         let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
@@ -222,13 +219,18 @@ impl RunningServer {
             running.reload_certificates(certificates);
         }
         running.start_maintenance(lobby);
-        running.reload_scripts(&config);
-        let health = Arc::clone(&running.backend.database);
-        running.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(&running.services), config, health)));
-        running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
-        running.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(&running.services))));
-        running.tasks.push(tokio::spawn(matchmaking::run(Arc::clone(&running.services))));
+        running.connect_scripts(&config);
+        running.start_services(config);
         Ok(running)
+    }
+
+    /// Starts the periodic tasks of the services.
+    fn start_services(&mut self, config: Config) {
+        let (services, health) = (&self.services, Arc::clone(&self.backend.database));
+        self.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(services), config, health)));
+        self.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(services), Arc::clone(&self.rooms))));
+        self.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(services))));
+        self.tasks.push(tokio::spawn(matchmaking::run(Arc::clone(services))));
     }
 
     fn serve_http(
@@ -346,9 +348,10 @@ impl RunningServer {
         }));
     }
 
-    /// Lets operators reload the scripts, and starts the task that watches their files.
-    fn reload_scripts(&mut self, config: &Config) {
+    /// Lets matches get new code, lets operators reload the scripts, and starts the task that watches their files.
+    fn connect_scripts(&mut self, config: &Config) {
         let Some(scripts) = &self.scripts else { return };
+        scripts.host_matches(Arc::downgrade(&self.rooms));
         let (reloader, watch) = scripting::reloader(config, scripts, &self.services);
         self.reloader = Some(reloader);
         self.tasks.extend(watch.map(tokio::spawn));

@@ -2,6 +2,7 @@
 
 mod calls;
 mod docs;
+mod fuzz;
 mod limits;
 mod matches;
 mod reload;
