@@ -1,6 +1,7 @@
 //! The public interface.
 
 use crate::client::{self, ClientApi};
+use crate::development::{self, ModuleEditor};
 use crate::origin::AllowedOrigins;
 use crate::page::Pages;
 use crate::peer::{PeerAddress, RequestPeer, TrustedProxies, host_name};
@@ -41,6 +42,13 @@ pub trait PublicBackend: Send + Sync + 'static {
     /// Issues a guest login, if guests are allowed. A local peer that shows the developer secret gets the role of a
     /// developer.
     fn guest(&self, peer: &RequestPeer, developer_secret: Option<&str>) -> Result<GuestLogin, ApiError>;
+
+    /// Returns the editor of modules, for a local peer that shows the developer secret.
+    fn module_editor(
+        &self,
+        peer: &RequestPeer,
+        developer_secret: Option<&str>,
+    ) -> Result<Arc<dyn ModuleEditor>, ApiError>;
 
     /// Returns an error with the reason if the server takes no new players.
     fn readiness(&self) -> Result<(), String>;
@@ -149,6 +157,7 @@ pub fn router(api: PublicApi) -> Router {
         .route("/readyz", get(readyz))
         .route("/api/health", get(health))
         .merge(cross_origin)
+        .merge(development::routes())
         .fallback(get(site::serve))
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max));
     let time_max = TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max);

@@ -29,7 +29,7 @@ mod vm;
 pub use check::{Finding, check};
 pub use definitions::type_definitions;
 pub use error::{ErrorKind, ScriptError};
-pub use matches::{RecordedMatches, recorded_matches};
+pub use matches::{LocalMatch, recorded_matches, reload_code};
 pub use program::{CallLimits, MatchLimits, Program};
 pub use reference::function_reference;
 pub use registrations::Kind;

@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::error::{ErrorKind, ScriptError};
 use crate::function::Run;
-use crate::matches::{HandlerInfo, is_handler, read_settings};
+use crate::matches::{HandlerInfo, is_handler, read_settings, schema_of};
 use crate::registrations::{Kind, RegisteredMatch};
 use crate::scripts::ScriptServices;
 use crate::source::Sources;
@@ -86,6 +86,16 @@ impl Program {
         &self.registered
     }
 
+    /// Returns the match handlers whose schema differs from that of the same handler in another program. Their running
+    /// matches keep the code that they have.
+    #[must_use]
+    pub fn handlers_with_another_schema(&self, other: &Program) -> Vec<String> {
+        let differs = |handler: &&HandlerInfo| {
+            other.handlers.iter().any(|before| before.name == handler.name && before.schema != handler.schema)
+        };
+        self.handlers.iter().filter(differs).map(|handler| handler.name.clone()).collect()
+    }
+
     /// Returns the match handlers.
     pub(crate) fn handlers(&self) -> &[HandlerInfo] {
         &self.handlers
@@ -137,7 +147,8 @@ fn match_handlers(vm: &Vm) -> Result<Vec<HandlerInfo>, ScriptError> {
     let registrations = vm.state().registrations();
     let info = |(name, handler): (&str, &RegisteredMatch)| {
         let settings = read_settings(name, &handler.table)?;
-        Ok(HandlerInfo { name: name.to_owned(), module: handler.module.clone(), form: handler.form, settings })
+        let (module, schema) = (handler.module.clone(), schema_of(name, &handler.table)?.schema().hash());
+        Ok(HandlerInfo { name: name.to_owned(), module, form: handler.form, schema, settings })
     };
     registrations.matches().map(info).collect()
 }

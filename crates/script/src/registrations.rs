@@ -23,6 +23,8 @@ pub(crate) struct Registrations {
     matches: BTreeMap<String, RegisteredMatch>,
     /// Module that is being loaded.
     module: String,
+    /// Modules whose text the VM has loaded.
+    loaded: Vec<String>,
 }
 
 /// Match handler of a module.
@@ -49,6 +51,16 @@ impl Registrations {
     /// Notes the module that is loaded next.
     pub fn begin_module(&mut self, module: &str) {
         module.clone_into(&mut self.module);
+    }
+
+    /// Notes a module whose text the VM has loaded.
+    pub fn note_loaded(&mut self, module: &str) {
+        self.loaded.push(module.replace('/', "."));
+    }
+
+    /// Returns the modules whose text the VM has loaded.
+    pub fn loaded(&self) -> &[String] {
+        &self.loaded
     }
 
     /// Adds the match handler of `aether.register_match`.

@@ -2,7 +2,7 @@
 
 use crate::context::call_context;
 use crate::error::ScriptError;
-use crate::matches::{SERVICE_FUNCTION, room_type, serve, sources_bytes};
+use crate::matches::{SERVICE_FUNCTION, reload_code, room_type, serve};
 use crate::program::{CallLimits, MatchLimits, Program};
 use crate::registrations::Kind;
 use crate::reload::Loads;
@@ -25,6 +25,8 @@ pub const MODULE: &str = "lua";
 pub struct ScriptSettings {
     /// Folder of the modules.
     pub folder: PathBuf,
+    /// Modules that are part of the program: names and texts. Files of the folder replace them.
+    pub built_in: Vec<(&'static str, &'static str)>,
     /// Limits of calls.
     pub limits: CallLimits,
     /// Limits of matches.
@@ -100,8 +102,8 @@ impl Scripts {
     /// Reads the folder, loads its modules, and lets the server use them. After an error the former modules stay in use.
     pub async fn load(self: &Arc<Self>, services: &Arc<Services>) -> Result<Arc<Program>, ScriptError> {
         let _loading = self.loading.lock().await;
-        let folder = self.settings.folder.clone();
-        let read = tokio::task::spawn_blocking(move || Sources::read(&folder)).await;
+        let (folder, built_in) = (self.settings.folder.clone(), self.settings.built_in.clone());
+        let read = tokio::task::spawn_blocking(move || Sources::read_with(&folder, &built_in)).await;
         let sources = read.map_err(|error| ScriptError::invalid(error.to_string()))??;
         let used = ScriptServices { services: Arc::clone(services), scripts: Arc::clone(self) };
         let program = Arc::new(Program::load(sources, self.settings.limits, &used).await?);
@@ -116,7 +118,7 @@ impl Scripts {
     fn reload_matches(&self, program: &Program) {
         let Some(rooms) = self.rooms.get().and_then(Weak::upgrade) else { return };
         let types: Vec<&str> = program.handlers().iter().map(|handler| handler.name.as_str()).collect();
-        match rooms.reload(&types, &sources_bytes(program.sources()).into()) {
+        match rooms.reload(&types, &reload_code(program.sources())) {
             Ok(report) => info!(matches = report.rooms, matches_full = report.rooms_full, "matches get new code"),
             Err(error) => error!(%error, "matches keep their code"),
         }

@@ -59,6 +59,20 @@ impl Sources {
         Ok(sources)
     }
 
+    /// Reads a folder, which may be missing, and adds the modules of the program that the folder does not have.
+    pub fn read_with(folder: &Path, built_in: &[(&str, &str)]) -> Result<Sources, ScriptError> {
+        let mut sources = match built_in.is_empty() || folder.is_dir() {
+            true => Sources::read(folder)?,
+            false => Sources { folder: Some(folder.to_owned()), modules: BTreeMap::new() },
+        };
+        for (name, text) in built_in {
+            if !sources.modules.contains_key(*name) {
+                sources.add(name, text)?;
+            }
+        }
+        Ok(sources)
+    }
+
     /// Returns the sources of texts by module name, without a folder.
     pub fn of(modules: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>) -> Result<Sources, ScriptError> {
         let mut sources = Sources::default();

@@ -8,6 +8,7 @@ use crate::data;
 use crate::keys::{KeyError, KeyRing};
 use crate::matchmaking;
 use crate::node;
+use crate::script_editor::ScriptEditor;
 use crate::scripting;
 use crate::server::{Server, relayed_matches};
 use crate::tokens::Tokens;
@@ -162,7 +163,8 @@ impl RunningServer {
         aether_services::remote_value::register_functions(&mut server.extensions.functions);
         server.register_room_types(&config, &registry)?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
-        let scripts = scripting::open(&config, version, &node, &registry)?;
+        let modules = std::mem::take(&mut server.modules);
+        let scripts = scripting::open(&config, modules, (version, &node), &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
         scripting::load(scripts.as_ref(), &services).await?;
@@ -191,6 +193,7 @@ impl RunningServer {
             tokens,
             sessions: Arc::clone(&sessions),
             registry: registry.clone(),
+            editor: scripts.as_ref().map(|scripts| Arc::new(ScriptEditor::new(scripts, &services))),
         };
         let backend = Arc::new(ServerBackend::new(&config, parts, web, version));
         let mut running = RunningServer {
@@ -408,8 +411,9 @@ impl RunningServer {
         &self.rooms
     }
 
-    /// Returns the Lua scripts, if there is a folder of modules.
-    pub(crate) fn scripts(&self) -> Option<&Arc<Scripts>> {
+    /// Returns the Lua scripts, if the server has some.
+    #[must_use]
+    pub fn scripts(&self) -> Option<&Arc<Scripts>> {
         self.scripts.as_ref()
     }
 

@@ -1,6 +1,6 @@
 //! Wires Lua scripts into the server.
 
-use crate::config::Config;
+use crate::config::{Config, MODULES_FOLDER};
 use crate::running::StartError;
 use aether_metrics::Registry;
 use aether_script::{CallLimits, MatchLimits, ScriptReloader, ScriptSettings, Scripts};
@@ -9,15 +9,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Creates the scripts of the configured folder, without loading them; none if there is no folder.
+/// Creates the scripts of the configured folder and of the program, without loading them; none if there are none.
 pub(crate) fn open(
     config: &Config,
-    version: &str,
-    node: &str,
+    modules: Vec<(&'static str, &'static str)>,
+    (version, node): (&str, &str),
     registry: &Registry,
 ) -> Result<Option<Arc<Scripts>>, StartError> {
-    let Some(folder) = config.script_folder() else { return Ok(None) };
-    if !folder.is_dir() {
+    let built_in = if config.script.built_in { modules } else { Vec::new() };
+    let folder = match config.script_folder() {
+        Some(folder) => folder,
+        None if built_in.is_empty() => return Ok(None),
+        // A developer's changes of the program's modules are stored there.
+        None => config.data_dir.join(MODULES_FOLDER),
+    };
+    if config.script.folder.is_some() && !folder.is_dir() {
         let text = format!("script.folder: {} is not a folder. Create it, or remove the setting.", folder.display());
         return Err(StartError::Config(text));
     }
@@ -25,6 +31,7 @@ pub(crate) fn open(
     let mebibytes = |count: u32| usize::try_from(count).unwrap_or(usize::MAX) << 20;
     Ok(Some(Scripts::new(ScriptSettings {
         folder,
+        built_in,
         limits: CallLimits {
             time_max: Duration::from_millis(script.call_ms.into()),
             memory_max: mebibytes(script.call_memory_mib),

@@ -1,10 +1,11 @@
 //! [`ScriptGame`]: a match of a script as a game of the engine.
 
+use super::fields::to_table;
 use super::handler::{Callback, Form, read_start};
 use super::machine::Machine;
 use super::members::Presence;
 use super::restore::MatchCheckpoint;
-use super::service::{ServiceCaller, read_answer, service_request};
+use super::service::{ServiceCaller, no_services, read_answer, service_request};
 use super::setup::MatchSetup;
 use super::state::read_state;
 use super::{INIT_TIME_MAX, MESSAGES_MAX, REPLAY_TIME_FACTOR};
@@ -14,7 +15,7 @@ use crate::source::Sources;
 use crate::value::Value;
 use crate::vm::{Step, Suspended};
 use aether_bits::StateHasher;
-use aether_bits::runtime::RuntimeSchema;
+use aether_bits::runtime::{EventHandle, Record, RecordType, RuntimeSchema};
 use aether_engine::{Answer, Context, JoinRequest, Rejection, RuntimeGame};
 use aether_wire::{CloseReason, ErrorCode, PlayerId, RequestId};
 use aether_world::World;
@@ -28,8 +29,7 @@ use tracing::{info, warn};
 pub(crate) struct ScriptGame {
     pub(super) setup: MatchSetup,
     pub(super) limits: MatchLimits,
-    /// Services for `match_init`; none in a replay.
-    services: Option<ServiceCaller>,
+    origin: Origin,
     pub(super) machine: Machine,
     schema: RuntimeSchema,
     /// Scripts that wait for the services, by request.
@@ -51,8 +51,19 @@ pub(crate) struct GameParts {
     pub setup: MatchSetup,
     pub limits: MatchLimits,
     pub seed: u64,
-    /// Services for `match_init`; none in a replay.
-    pub services: Option<ServiceCaller>,
+    /// Wall clock of tick 0, in milliseconds since 1970.
+    pub started_ms: u64,
+    pub origin: Origin,
+}
+
+/// Origin of a match, which decides where `match_init` gets answers of the services from.
+pub(crate) enum Origin {
+    /// Created on a server.
+    Server(ServiceCaller),
+    /// Created without a server, so without services.
+    Local,
+    /// Replayed: answers are in the setup.
+    Recording,
 }
 
 /// Script that waits for the services.
@@ -81,14 +92,14 @@ struct Message {
 impl ScriptGame {
     /// Loads the script of a match. The match begins with [`RuntimeGame::init`].
     pub fn new(parts: GameParts) -> Result<ScriptGame, ScriptError> {
-        let GameParts { setup, limits, seed, services } = parts;
-        let machine = Machine::load(&setup, seed, limits.memory_max, INIT_TIME_MAX)?;
+        let GameParts { setup, limits, seed, started_ms, origin } = parts;
+        let machine = Machine::load(&setup, (seed, started_ms), limits.memory_max, INIT_TIME_MAX)?;
         Ok(ScriptGame {
+            schema: machine.handler.schema.clone(),
             setup,
             limits,
-            services,
+            origin,
             machine,
-            schema: RuntimeSchema::default(),
             waiting: BTreeMap::new(),
             is_busy: false,
             queue: VecDeque::new(),
@@ -102,7 +113,7 @@ impl ScriptGame {
     /// Returns the time that a call may take: a share of a tick. A replay does not depend on the speed of its machine.
     pub(super) fn call_limit(&self, room: &Context<'_>) -> Duration {
         let share = Duration::from_secs_f32(room.seconds_per_tick()).mul_f64(self.limits.tick_share);
-        if self.services.is_some() { share } else { share * REPLAY_TIME_FACTOR }
+        if matches!(self.origin, Origin::Recording) { share * REPLAY_TIME_FACTOR } else { share }
     }
 
     /// Returns true if no script waits for the services.
@@ -125,9 +136,10 @@ impl ScriptGame {
             match step {
                 Step::Done(results) => break results,
                 Step::Suspended(suspended) => {
-                    let answer = match &self.services {
-                        Some(services) => services.call(suspended.index, &suspended.arguments),
-                        None => recorded.next().unwrap_or_default(),
+                    let answer = match &self.origin {
+                        Origin::Server(services) => services.call(suspended.index, &suspended.arguments),
+                        Origin::Local => no_services(),
+                        Origin::Recording => recorded.next().unwrap_or_default(),
                     };
                     self.setup.answers.push(answer.clone());
                     step = self.machine.resume(room, suspended, read_answer(answer), INIT_TIME_MAX)?;
@@ -450,6 +462,31 @@ impl RuntimeGame for ScriptGame {
         Ok(())
     }
 
+    fn input(&mut self, room: &mut Context<'_>, player: PlayerId, input: &Record) {
+        let Some(record_type) = self.schema.input().cloned() else { return };
+        self.call_with_record(room, Callback::Input, player, (&record_type, input));
+    }
+
+    fn message(
+        &mut self,
+        room: &mut Context<'_>,
+        player: PlayerId,
+        message: EventHandle,
+        record: &Record,
+    ) -> Result<(), Rejection> {
+        let event = self.schema.event(message).cloned();
+        let Some(record_type) = event.filter(|_| self.machine.handler.function(Callback::Event).is_some()) else {
+            return Err(Rejection::new(ErrorCode::UnknownCommand, "this match accepts no events of players"));
+        };
+        let mut results =
+            self.call_with_record(room, Callback::Event, player, (&record_type, record)).unwrap_or_default();
+        if !matches!(results.pop_front(), Some(mlua::Value::Boolean(false))) {
+            return Ok(());
+        }
+        let reason = results.pop_front().and_then(|reason| reason.as_string().map(|text| text.to_string_lossy()));
+        Err(Rejection::new(ErrorCode::BadValue, reason.unwrap_or_else(|| "the match refused the event".to_owned())))
+    }
+
     fn tick(&mut self, room: &mut Context<'_>) {
         self.change_code(room);
         for presence in std::mem::take(&mut self.former) {
@@ -561,6 +598,35 @@ impl RuntimeGame for ScriptGame {
 }
 
 impl ScriptGame {
+    /// Runs `match_input` or `match_event`, which must answer at once. Their results are no state: they change it in place.
+    fn call_with_record(
+        &mut self,
+        room: &mut Context<'_>,
+        callback: Callback,
+        player: PlayerId,
+        (record_type, record): (&RecordType, &Record),
+    ) -> Option<MultiValue> {
+        if self.is_over || self.machine.handler.function(callback).is_none() {
+            return None;
+        }
+        let lua = self.machine.vm.lua();
+        let arguments = to_table(lua, record_type, record).and_then(|fields| {
+            let mut arguments = MultiValue::from_iter([mlua::Value::Number(f64::from(player.0))]);
+            if callback == Callback::Event {
+                arguments.push_back(mlua::Value::String(lua.create_string(record_type.name())?));
+            }
+            arguments.push_back(mlua::Value::Table(fields));
+            Ok(arguments)
+        });
+        let arguments = arguments.map_err(|error| ScriptError::invalid(error.to_string()));
+        let results = arguments.and_then(|arguments| self.run_at_once(room, callback, arguments));
+        self.start_tasks(room);
+        results.unwrap_or_else(|error| {
+            self.fail(room, &error);
+            None
+        })
+    }
+
     /// Runs `match_join_attempt` with its own context.
     fn run_attempt(
         &mut self,

@@ -1,9 +1,11 @@
 //! [`Handler`]: the functions of a script that run a match.
 
 use super::LABEL_BYTES_MAX;
+use super::schema::{schema_of, world_settings};
 use crate::error::{ErrorKind, ScriptError};
 use crate::value::Value;
 use crate::vm::from_lua;
+use aether_bits::runtime::RuntimeSchema;
 use aether_engine::RoomSettings;
 use mlua::{MultiValue, Table};
 
@@ -36,10 +38,14 @@ pub(crate) enum Callback {
     Terminate,
     Signal,
     Reload,
+    /// Input of a player on the realtime path.
+    Input,
+    /// Event of the schema that a player sends.
+    Event,
 }
 
 /// All functions, in the order of [`Handler::functions`].
-const CALLBACKS: [Callback; 8] = [
+const CALLBACKS: [Callback; 10] = [
     Callback::Init,
     Callback::JoinAttempt,
     Callback::Join,
@@ -48,6 +54,8 @@ const CALLBACKS: [Callback; 8] = [
     Callback::Terminate,
     Callback::Signal,
     Callback::Reload,
+    Callback::Input,
+    Callback::Event,
 ];
 
 impl Callback {
@@ -62,12 +70,14 @@ impl Callback {
             Callback::Terminate => "match_terminate",
             Callback::Signal => "match_signal",
             Callback::Reload => "match_reload",
+            Callback::Input => "match_input",
+            Callback::Event => "match_event",
         }
     }
 
     /// Returns true if `nk` requires the function.
     fn is_required(self) -> bool {
-        self != Callback::Reload
+        !matches!(self, Callback::Reload | Callback::Input | Callback::Event)
     }
 }
 
@@ -79,6 +89,8 @@ pub(crate) struct HandlerInfo {
     /// Module that is loaded to get the handler.
     pub module: String,
     pub form: Form,
+    /// Hash of its schema.
+    pub schema: u64,
     /// Settings of its rooms.
     pub settings: RoomSettings,
 }
@@ -86,6 +98,8 @@ pub(crate) struct HandlerInfo {
 /// Functions of a handler in a VM.
 pub(crate) struct Handler {
     pub form: Form,
+    /// Components, input and events; empty for a match without a world.
+    pub schema: RuntimeSchema,
     functions: [Option<mlua::Function>; CALLBACKS.len()],
 }
 
@@ -108,7 +122,7 @@ impl Handler {
                 Err(error) => return Err(ScriptError::invalid(error.to_string())),
             }
         }
-        Ok(Handler { form, functions })
+        Ok(Handler { form, schema: schema_of(name, table)?, functions })
     }
 
     /// Returns a function; none if the table leaves it out.
@@ -142,7 +156,7 @@ pub(crate) fn read_settings(name: &str, table: &Table) -> Result<RoomSettings, S
             .ok_or_else(|| wrong(name, &format!("a whole number from 0 to {max}"))),
     };
     let players_max = number("players_max", PLAYERS_DEFAULT as u32, PLAYERS_MAX as u32)?.max(1);
-    Ok(RoomSettings {
+    let settings = RoomSettings {
         tick_hz: TICK_HZ_DEFAULT,
         snapshot_hz: TICK_HZ_DEFAULT,
         interest: None,
@@ -152,7 +166,11 @@ pub(crate) fn read_settings(name: &str, table: &Table) -> Result<RoomSettings, S
         private: flag("private")?,
         resume_ticks: number("resume_seconds", 0, RESUME_SECONDS_MAX)? * TICK_HZ_DEFAULT,
         ..RoomSettings::default()
-    })
+    };
+    // A wrong schema is an error when the module is loaded, not when a match begins.
+    schema_of(name, table)?;
+    world_settings(table, settings)
+        .map_err(|error| ScriptError { message: format!("match handler `{name}`: {}", error.message), ..error })
 }
 
 /// Start of a match, as `match_init` returns it.

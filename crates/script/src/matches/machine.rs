@@ -26,8 +26,14 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Creates a VM and loads the module of the handler.
-    pub fn load(setup: &MatchSetup, seed: u64, memory_max: usize, limit: Duration) -> Result<Machine, ScriptError> {
+    pub fn load(
+        setup: &MatchSetup,
+        (seed, now_ms): (u64, u64),
+        memory_max: usize,
+        limit: Duration,
+    ) -> Result<Machine, ScriptError> {
         let vm = Vm::new(setup.sources.clone(), &VmSettings { kind: VmKind::Match, memory_max, seed })?;
+        vm.state().set_now_ms(i64::try_from(now_ms).unwrap_or(i64::MAX));
         let returned = load_module(&vm, &setup.module, limit)?;
         let table = match setup.form {
             Form::Aether => vm.state().registrations().match_table(&setup.handler),
@@ -41,6 +47,7 @@ impl Machine {
         let built = build(&vm, setup);
         let (context, dispatcher) = built.map_err(|error| ScriptError::invalid(error.to_string()))?;
         let parts = MatchParts {
+            schema: handler.schema.clone(),
             members: Members::new(setup.node()),
             context,
             deferred: Vec::new(),

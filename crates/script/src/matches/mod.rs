@@ -9,12 +9,17 @@
 //! | `match_join`, `match_leave` | when a player has joined or left | `dispatcher, tick, state, presences` | `state, presences` |
 //! | `match_loop` | every tick | `dispatcher, tick, state, messages` | `state, tick, messages` |
 //! | `match_signal` | by `match_signal` from outside | `dispatcher, tick, state, data` | `state, data` |
+//! | `match_input` | for every input of a player, if the schema declares one | | `state, player, input` |
+//! | `match_event` | for every event that a player sends | | `state, player, event, fields` |
 //! | `match_terminate` | when the server ends the match | `dispatcher, tick, state, grace_seconds` | `state` |
 //! | `match_reload` | after the code changed, if it exists | `state` | `state` |
 //!
 //! A handler is a module that returns a table with the first seven functions (`nk.match_create("module", params)`), or a
 //! table of `aether.register_match(name, table)`, which may leave functions out. Both are room types under their name. The
 //! table may also have `players_max`, `durable`, `private` and `resume_seconds`.
+//!
+//! A table of `aether.register_match` may declare a `schema` with components, an input and events. Its matches then have a
+//! world on the realtime path: see [`world`].
 //!
 //! Functions return the state first. Without a state (`nil`) the match ends; a function of the form `aether` that returns
 //! nothing at all keeps it. An error ends the match and closes its players, and no other match.
@@ -49,6 +54,8 @@
 //! (`script.match_memory_mib`). A script that exceeds them ends its match with an error that names module, line and stack.
 
 mod broadcast;
+pub(crate) mod columns;
+mod fields;
 mod game;
 mod handler;
 mod machine;
@@ -56,17 +63,19 @@ mod members;
 mod restore;
 mod room_call;
 mod room_type;
+mod schema;
 mod service;
 mod setup;
 mod state;
+pub(crate) mod world;
 
 pub(crate) use broadcast::{read as read_broadcast, read_players};
 pub(crate) use handler::{Form, HandlerInfo, is_handler, read_label, read_settings};
 pub(crate) use room_call::{DEFERRED_MAX, RoomCall, TASKS_MAX};
 pub(crate) use room_type::room_type;
-pub use room_type::{RecordedMatches, recorded_matches};
+pub use room_type::{LocalMatch, recorded_matches, reload_code};
+pub(crate) use schema::schema_of;
 pub(crate) use service::{SERVICE_FUNCTION, serve};
-pub(crate) use setup::sources_bytes;
 
 use std::time::Duration;
 

@@ -126,10 +126,19 @@ impl ScriptGame {
 
     /// Loads the new code into a VM of its own and moves the state there. After an error the match is as before.
     fn change_to(&mut self, room: &mut Context<'_>, sources: Arc<Sources>) -> Result<(), ScriptError> {
+        let is_same = |module: &String| sources.text(module) == self.setup.sources.text(module);
+        if self.machine.vm.state().registrations().loaded().iter().all(is_same) {
+            return Ok(());
+        }
         let setup = MatchSetup { sources, ..self.setup.clone() };
         // Rare, and other rooms of the thread wait at most this long.
         let limit = Duration::from_secs_f32(room.seconds_per_tick()).max(self.call_limit(room));
-        let mut machine = Machine::load(&setup, room.random.state(), self.limits.memory_max, limit)?;
+        let mut machine = Machine::load(&setup, (room.random.state(), room.now_ms()), self.limits.memory_max, limit)?;
+        if machine.handler.schema.schema() != self.machine.handler.schema.schema() {
+            let sentence =
+                "the schema changed, and players have the former one; the next match of this name uses the new code";
+            return Err(ScriptError::invalid(sentence));
+        }
         let state = read_state(&self.machine.state)?;
         if !state.is_plain && machine.handler.function(Callback::Reload).is_none() {
             let sentence = "the state has functions, coroutines or metatables, which cannot move to new code; \

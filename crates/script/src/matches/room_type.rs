@@ -1,12 +1,13 @@
 //! Room types of match handlers.
 
-use super::game::{GameParts, ScriptGame};
-use super::handler::HandlerInfo;
-use super::service::caller;
-use super::setup::MatchSetup;
+use super::game::{GameParts, Origin, ScriptGame};
+use super::handler::{Form, HandlerInfo};
+use super::service::origin;
+use super::setup::{MatchSetup, sources_bytes};
 use crate::error::ScriptError;
 use crate::program::{MatchLimits, Program};
 use crate::scripts::Scripts;
+use crate::source::Sources;
 use crate::value::{Key, Value};
 use aether_engine::{RoomSettings, RuntimeGame};
 use aether_rooms::{GameSetup, RoomDefinition, RoomType};
@@ -32,17 +33,14 @@ pub(crate) fn room_type(
     RoomType::new(&handler.name, definition, &scripts.settings().registry)
 }
 
-/// Definition of a room type that only replays recordings.
-pub type RecordedMatches = RoomDefinition;
-
 /// Returns the definition by which recordings of Lua matches are replayed. A recording has the sources of its match, so the
 /// modules of the server are not needed.
 #[must_use]
-pub fn recorded_matches() -> RecordedMatches {
+pub fn recorded_matches() -> RoomDefinition {
     let settings = RoomSettings { interest: None, rings: Vec::new(), ..RoomSettings::default() };
     RoomDefinition::runtime(settings, |setup| {
         let recorded = setup.recorded.unwrap_or_default();
-        replay(recorded, setup.seed, MatchLimits::default()).map_err(|error| error.to_string())
+        replay(recorded, setup, MatchLimits::default()).map_err(|error| error.to_string())
     })
 }
 
@@ -61,7 +59,7 @@ impl Maker {
         };
         let settings = scripts.settings();
         if let Some(recorded) = setup.recorded {
-            return replay(recorded, setup.seed, settings.match_limits);
+            return replay(recorded, setup, settings.match_limits);
         }
         let environment = settings.environment.iter();
         let environment = environment.map(|(key, text)| (Key::from(key.as_str()), Value::from(text.as_str())));
@@ -76,13 +74,65 @@ impl Maker {
             sources: Arc::clone(self.program.sources()),
             answers: Vec::new(),
         };
-        let services = caller(&services, &scripts);
-        let parts = GameParts { setup: match_setup, limits: settings.match_limits, seed: setup.seed, services };
-        Ok(Box::new(ScriptGame::new(parts)?))
+        Ok(Box::new(ScriptGame::new(GameParts {
+            setup: match_setup,
+            limits: settings.match_limits,
+            seed: setup.seed,
+            started_ms: setup.started_ms,
+            origin: origin(&services, &scripts),
+        })?))
     }
 }
 
-fn replay(recorded: &[u8], seed: u64, limits: MatchLimits) -> Result<Box<dyn RuntimeGame>, ScriptError> {
+fn replay(
+    recorded: &[u8],
+    &GameSetup { seed, started_ms, .. }: &GameSetup<'_>,
+    limits: MatchLimits,
+) -> Result<Box<dyn RuntimeGame>, ScriptError> {
     let setup = MatchSetup::from_bytes(recorded)?;
-    Ok(Box::new(ScriptGame::new(GameParts { setup, limits, seed, services: None })?))
+    let origin = Origin::Recording;
+    Ok(Box::new(ScriptGame::new(GameParts { setup, limits, seed, started_ms, origin })?))
+}
+
+/// A match without a server: for tests of a handler, and for benchmarks.
+pub struct LocalMatch {
+    /// Modules.
+    pub sources: Arc<Sources>,
+    /// Name of the handler.
+    pub handler: String,
+    /// True if the handler is a module with all seven functions, false for one of `aether.register_match`.
+    pub is_module: bool,
+    /// Module that has the handler.
+    pub module: String,
+    /// Parameters of `match_init`.
+    pub params: Value,
+    /// Limits.
+    pub limits: MatchLimits,
+    /// Seed of the random numbers that modules use while they load.
+    pub seed: u64,
+}
+
+impl LocalMatch {
+    /// Makes the game. It has no services but those that the caller gives it by answers to the requests of its room.
+    pub fn make(self) -> Result<Box<dyn RuntimeGame>, ScriptError> {
+        let setup = MatchSetup {
+            handler: self.handler,
+            module: self.module,
+            form: if self.is_module { Form::Nk } else { Form::Aether },
+            match_id: "00000000-0000-0000-0000-000000000000.local".to_owned(),
+            params: self.params,
+            environment: Value::table([]),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            sources: self.sources,
+            answers: Vec::new(),
+        };
+        let (limits, seed, origin) = (self.limits, self.seed, Origin::Local);
+        Ok(Box::new(ScriptGame::new(GameParts { setup, limits, seed, started_ms: 0, origin })?))
+    }
+}
+
+/// Returns the code of a reload, from sources.
+#[must_use]
+pub fn reload_code(sources: &Sources) -> Arc<[u8]> {
+    sources_bytes(sources).into()
 }

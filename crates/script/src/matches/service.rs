@@ -1,5 +1,6 @@
 //! Calls of services by matches: requests of the room, and direct calls while a match is created.
 
+use super::game::Origin;
 use crate::api;
 use crate::arguments::Arguments;
 use crate::codes::code_of;
@@ -79,6 +80,11 @@ fn write_answer(answer: Outcome) -> Value {
     }
 }
 
+/// Returns the answer to a call of a match without a server.
+pub(crate) fn no_services() -> Value {
+    write_answer(Err(ScriptError::new(ErrorKind::Service, "this match runs without a server, so it has no services")))
+}
+
 /// Decodes an answer.
 pub(crate) fn read_answer(answer: Value) -> Outcome {
     let Value::List(mut values) = answer else { return Ok(Vec::new()) };
@@ -101,8 +107,13 @@ pub(crate) fn read_answer(answer: Value) -> Outcome {
     }
 }
 
-/// Returns the caller for the current runtime; none outside of one.
-pub(crate) fn caller(services: &Arc<Services>, scripts: &Arc<Scripts>) -> Option<ServiceCaller> {
-    let runtime = Handle::try_current().ok()?;
-    Some(ServiceCaller { services: Arc::downgrade(services), scripts: Arc::downgrade(scripts), runtime })
+/// Returns the origin of a match that is created on a server: threads that build rooms belong to a runtime.
+pub(crate) fn origin(services: &Arc<Services>, scripts: &Arc<Scripts>) -> Origin {
+    match Handle::try_current() {
+        Ok(runtime) => {
+            let (services, scripts) = (Arc::downgrade(services), Arc::downgrade(scripts));
+            Origin::Server(ServiceCaller { services, scripts, runtime })
+        }
+        Err(_) => Origin::Local,
+    }
 }

@@ -296,7 +296,7 @@ impl Vm {
 }
 
 /// Marks a yield as a request. Its address is no valid one, so no script can make it.
-const MARK: mlua::LightUserData = mlua::LightUserData(std::ptr::without_provenance_mut(1));
+pub(crate) const MARK: mlua::LightUserData = mlua::LightUserData(std::ptr::without_provenance_mut(1));
 
 fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     let host = lua.create_table()?;
@@ -329,9 +329,10 @@ fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     host.set("now", lua.create_function(move |_, ()| Ok(clock.now_ms().div_euclid(1_000)))?)?;
     let clock = Arc::clone(state);
     host.set("clock", lua.create_function(move |_, ()| Ok(clock.seconds()))?)?;
-    let sources = Arc::clone(&state.sources);
+    let loading = Arc::clone(state);
     let load = move |lua: &Lua, name: String| {
-        let bytecode = sources.bytecode(&name).map_err(mlua::Error::external)?;
+        let bytecode = loading.sources.bytecode(&name).map_err(mlua::Error::external)?;
+        loading.registrations().note_loaded(&name);
         lua.load(&*bytecode).set_name(format!("={name}")).set_mode(ChunkMode::Binary).into_function()
     };
     host.set("load", lua.create_function(load)?)?;

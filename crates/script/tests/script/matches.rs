@@ -71,7 +71,7 @@ end
 
 function M.match_signal(context, dispatcher, tick, state, data)
     local ok, problem = pcall(nk.storage_read, {})
-    return state, nk.json_encode({ data = data, seats = state.seats, ok = ok, problem = problem, label = context.match_label, rate = context.match_tick_rate, id = context.match_id })
+    return state, nk.json_encode({ data = data, seats = state.seats, ok = ok, problem = problem, label = context.match_label, rate = context.match_tick_rate, id = context.match_id, tick = tick })
 end
 
 return M
@@ -183,5 +183,133 @@ async fn a_module_with_seven_functions_is_a_match() {
     ann.removed().await;
     let (_, answer) = rpc(&mut ann.client, "find", &json!({ "id": id })).await;
     assert_eq!(answer, json!({}), "a match without a state has ended");
+    scripts.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_are_listed_by_query_and_change_at_once() {
+    let scripts = ScriptServer::start(&[("lobby", LOBBY), ("rpcs", RPCS)]).await;
+    let mut ann = Member::new(&scripts).await;
+    let id = create(&mut ann, "lobby", json!({ "rate": 30 })).await;
+    let list = async |member: &mut Member, query: &str| {
+        rpc(&mut member.client, "list", &json!({ "query": query })).await.1["matches"].clone()
+    };
+    let found = list(&mut ann, "+label.mode:lobby +label.open:T").await;
+    let expected = json!({
+        "match_id": id, "authoritative": true, "label": r#"{"mode":"lobby","open":true}"#, "size": 0,
+        "tick_rate": 30, "handler_name": "lobby",
+    });
+    assert_eq!(found, json!([expected]));
+    ann.join(&id).await;
+    ann.data().await;
+    ann.send(&id, 30, r#"{"mode":"full"}"#).await;
+    ann.send(&id, 10, "done").await;
+    ann.data().await;
+    assert_eq!(list(&mut ann, "+label.mode:lobby").await, json!({}), "no match has this label now");
+    assert_eq!(list(&mut ann, "+label.mode:full").await[0]["match_id"], json!(id));
+    let (status, answer) = rpc(&mut ann.client, "create", &json!({ "module": "nothing" })).await;
+    assert_eq!(status, 500, "{answer}");
+    assert!(
+        answer["message"].as_str().is_some_and(|text| text.contains("room type `nothing` was not found")),
+        "{answer}"
+    );
+    scripts.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_and_an_endless_loop_end_their_match_alone() {
+    let scripts = ScriptServer::start(&[("lobby", LOBBY), ("rpcs", RPCS)]).await;
+    let mut healthy = Member::new(&scripts).await;
+    let kept = create(&mut healthy, "lobby", json!({ "rate": 20 })).await;
+    healthy.join(&kept).await;
+    healthy.data().await;
+    for (op_code, rate) in [(50, 20), (70, 20)] {
+        let mut ann = Member::new(&scripts).await;
+        let id = create(&mut ann, "lobby", json!({ "rate": rate })).await;
+        ann.join(&id).await;
+        ann.data().await;
+        let before = tick_of(&scripts, &kept).await;
+        let began = std::time::Instant::now();
+        ann.send(&id, op_code, "").await;
+        ann.removed().await;
+        println!("op code {op_code}: players were removed after {:?}", began.elapsed());
+        healthy.send(&kept, 10, "still here").await;
+        assert_eq!(healthy.data().await.2, "still here");
+        healthy.data().await;
+        let ticks = tick_of(&scripts, &kept).await - before;
+        let expected = began.elapsed().as_secs_f64() * 20.0;
+        assert!((ticks as f64) > expected - 4.0, "{ticks} ticks of {expected} due; the other match stays on schedule");
+        let (_, answer) = rpc(&mut ann.client, "find", &json!({ "id": id })).await;
+        assert_eq!(answer, json!({}));
+    }
+    scripts.server.until_metric("aether_room_failures_total", &[("room_type", "lobby")], 2.0).await;
+    scripts.stop().await;
+}
+
+/// Returns the tick of a match.
+async fn tick_of(scripts: &ScriptServer, id: &str) -> u64 {
+    let matches = scripts.server.services().matches().expect("rooms are hosted");
+    let reply = matches.signal(id, b"tick".to_vec()).await.expect("the match answers");
+    let reply: Value = serde_json::from_slice(&reply).expect("it is JSON");
+    reply["tick"].as_u64().expect("a tick")
+}
+
+const WORDS: &str = r#"
+aether.register_match("words", {
+    players_max = 2,
+    durable = true,
+    match_init = function(ctx, params)
+        local stored = aether.storage_get(nil, "words", "first")
+        return { state = { words = {}, first = stored and stored.word or "none" }, tick_rate = 20, label = params.label }
+    end,
+    match_loop = function(ctx, state, tick, messages)
+        local broadcasts = {}
+        for _, message in messages do
+            table.insert(state.words, message.data)
+            table.insert(broadcasts, { op_code = 1, data = "old " .. table.concat(state.words, ",") })
+        end
+        return state, broadcasts
+    end,
+    match_terminate = function(ctx, state)
+        aether.broadcast(9, "bye")
+    end,
+})
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_is_a_match_and_gets_new_code_from_the_folder() {
+    let scripts = ScriptServer::start(&[("words", WORDS), ("rpcs", RPCS)]).await;
+    let mut ann = Member::new(&scripts).await;
+    let id = create(&mut ann, "words", json!({ "label": "a label" })).await;
+    let joined = ann.join(&id).await;
+    assert_eq!(joined["match"]["label"], "a label", "{joined}");
+    ann.send(&id, 7, "one").await;
+    assert_eq!(ann.data().await, (1, None, "old one".to_owned()));
+    scripts.write("words", "this is no Lua");
+    let broken = scripts.reload().await.expect_err("the module is broken");
+    assert!(broken.starts_with("words:1: "), "{broken}");
+    ann.send(&id, 7, "two").await;
+    assert_eq!(ann.data().await.2, "old one,two", "a broken file never reaches a match");
+    scripts.write("words", &WORDS.replace("\"old \"", "\"new \""));
+    scripts.reload().await.expect("the module is valid");
+    ann.send(&id, 7, "three").await;
+    assert_eq!(ann.data().await.2, "new one,two,three", "the state moved to the new code");
+    scripts.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn match_init_may_call_services_and_a_durable_match_is_rebuilt() {
+    let scripts = ScriptServer::start_stored(&[("words", WORDS), ("rpcs", RPCS)]).await;
+    let mut ann = Member::new(&scripts).await;
+    let id = create(&mut ann, "words", json!({ "label": "kept" })).await;
+    ann.join(&id).await;
+    ann.send(&id, 7, "one").await;
+    assert_eq!(ann.data().await.2, "old one");
+    let scripts = scripts.restart().await;
+    let mut ben = Member::new(&scripts).await;
+    let joined = ben.join(&id).await;
+    assert_eq!(joined["match"]["label"], "kept", "{joined}");
+    ben.send(&id, 7, "two").await;
+    assert_eq!(ben.data().await.2, "old one,two", "the state was stored");
     scripts.stop().await;
 }

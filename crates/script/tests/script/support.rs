@@ -35,13 +35,25 @@ impl ScriptServer {
         for (name, text) in modules {
             write_module(&folder, name, text);
         }
-        let configured = folder.clone();
-        let server = TestServer::start(|config| {
-            config.script.folder = Some(configured);
-            change(config);
-        })
-        .await;
+        let server = start_server(&folder, change).await;
         ScriptServer { server, folder }
+    }
+
+    /// Starts a server with modules on a database file, which [`ScriptServer::restart`] keeps.
+    pub async fn start_stored(modules: &[(&str, &str)]) -> ScriptServer {
+        let scripts = ScriptServer::start(modules).await;
+        scripts.restart().await
+    }
+
+    /// Stops the server, and starts another one with the same modules and database file.
+    pub async fn restart(mut self) -> ScriptServer {
+        self.server.stop_within(std::time::Duration::ZERO).await;
+        let url = format!("sqlite:{}", self.folder.join("aether.db").display());
+        let change = |config: &mut aether_server::config::Config| {
+            config.database.url = Some(aether_server::config::Secret::new(&url));
+        };
+        self.server = start_server(&self.folder, change).await;
+        self
     }
 
     /// Writes a module into the folder.
@@ -49,13 +61,10 @@ impl ScriptServer {
         write_module(&self.folder, name, text);
     }
 
-    /// Loads the modules again, as an operator.
-    pub async fn reload(&self) {
-        let key = std::fs::read_to_string(self.server.data_dir().join("admin.key")).expect("the server has a key");
-        let mut operator = ApiClient::new(self.server.admin);
-        operator.authorize(format!("Bearer {}", key.trim()));
-        let answer = operator.post("/api/scripts/reload", &json!({})).await.expect("the server answers");
-        assert_eq!(answer.status, 200, "{}", answer.json());
+    /// Loads the modules of the folder again.
+    pub async fn reload(&self) -> Result<(), String> {
+        let scripts = self.server.running().scripts().expect("there are scripts");
+        scripts.load(self.server.services()).await.map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// Signs a new user in.
@@ -67,6 +76,15 @@ impl ScriptServer {
     pub async fn stop(mut self) {
         self.server.stop_within(std::time::Duration::from_millis(200)).await;
     }
+}
+
+async fn start_server(folder: &std::path::Path, change: impl FnOnce(&mut aether_server::config::Config)) -> TestServer {
+    let configured = folder.to_owned();
+    let configure = |config: &mut aether_server::config::Config| {
+        config.script.folder = Some(configured);
+        change(config);
+    };
+    TestServer::start(configure).await
 }
 
 fn write_module(folder: &std::path::Path, name: &str, text: &str) {

@@ -26,6 +26,7 @@ pub use problem::{ConfigError, ConfigProblem, SettingSource};
 pub use rates::{OperationRate, Storage};
 pub use reference::reference;
 pub use rooms::RoomOverrides;
+pub(crate) use script::MODULES_FOLDER;
 pub use script::Script;
 pub use storage_index::StorageIndex;
 pub use types::{IpNetwork, LogFormat, NodeName, Origin, Secret};

@@ -4,6 +4,9 @@ use super::Config;
 use super::declare::section;
 use std::path::PathBuf;
 
+/// Folder of the modules in the data folder.
+pub(crate) const MODULES_FOLDER: &str = "modules";
+
 section! {
     /// Lua scripts.
     pub struct Script {
@@ -13,6 +16,9 @@ section! {
         /// Loads modules again when their files change. Default: true on loopback without trusted proxies, false on a
         /// public server, where `aether admin scripts reload` loads them.
         watch: Option<bool> = None;
+        /// Loads the modules that are part of the program, such as those of the game Quilt. A file of the same name in the
+        /// folder replaces a module.
+        built_in: bool = true;
         /// Processor time of one call: an RPC function or a hook. A script that exceeds it is stopped with an error. Time in
         /// which it waits for the database does not count.
         call_ms: u32 = 50, within 1..=10000;
@@ -34,7 +40,7 @@ impl Config {
     /// Returns the folder of the scripts; none if there are no scripts.
     #[must_use]
     pub fn script_folder(&self) -> Option<PathBuf> {
-        let default = self.data_dir.join("modules");
+        let default = self.data_dir.join(MODULES_FOLDER);
         self.script.folder.clone().or_else(|| default.is_dir().then_some(default))
     }
 
