@@ -161,6 +161,7 @@ pub(crate) async fn load_vm(
 ) -> Result<Vm, ScriptError> {
     let settings = VmSettings { kind: VmKind::Call, memory_max: limits.memory_max, seed: services.seed() };
     let vm = Vm::new(Arc::clone(sources), &settings)?;
+    vm.state().record_metrics(Some(&services.services.game_metrics));
     vm.state().set_now_ms(services.now_ms());
     for module in sources.names() {
         vm.state().registrations().begin_module(module);

@@ -11,6 +11,7 @@ use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError};
 use crate::event::{Events, Handler};
 use crate::friend::Friends;
+use crate::game_metrics::GameMetrics;
 use crate::group::Groups;
 use crate::hooks::Hooks;
 use crate::http_client::{self, HttpClient};
@@ -150,6 +151,8 @@ pub struct Services {
     pub remote_values: Arc<RemoteValues>,
     /// Reported events.
     pub events: Events,
+    /// Metrics that games and scripts record by name.
+    pub game_metrics: Arc<GameMetrics>,
     /// Delivers webhooks, if one is configured.
     pub webhooks: Option<Webhooks>,
     /// Client for outgoing HTTP requests.
@@ -300,6 +303,7 @@ impl Services {
             remote_values: Arc::new(remote_values),
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
+            game_metrics: Arc::new(GameMetrics::new(registry)),
             hooks: extensions.hooks,
             calls: CallTable::new(extensions.functions, extensions.match_types, registry)?,
             sessions: Arc::new(sessions),

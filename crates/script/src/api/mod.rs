@@ -10,6 +10,7 @@ mod group;
 mod leaderboard;
 mod logger;
 mod matches;
+mod matchmaker;
 mod metrics;
 mod moderation;
 mod notification;
@@ -21,6 +22,7 @@ mod session;
 mod status;
 mod storage;
 mod stream;
+mod table;
 mod tournament;
 mod user;
 mod utility;
@@ -53,6 +55,7 @@ pub(crate) const NOUNS: &[Noun] = &[
     Noun { name: "leaderboard", types: leaderboard::TYPES, functions: leaderboard::FUNCTIONS },
     Noun { name: "logger", types: logger::TYPES, functions: logger::FUNCTIONS },
     Noun { name: "matches", types: matches::TYPES, functions: matches::FUNCTIONS },
+    Noun { name: "matchmaker", types: matchmaker::TYPES, functions: matchmaker::FUNCTIONS },
     Noun { name: "metrics", types: metrics::TYPES, functions: metrics::FUNCTIONS },
     Noun { name: "moderation", types: moderation::TYPES, functions: moderation::FUNCTIONS },
     Noun { name: "notification", types: notification::TYPES, functions: notification::FUNCTIONS },

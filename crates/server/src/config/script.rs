@@ -13,12 +13,12 @@ section! {
         /// Folder of the modules: all its files `*.lua` and `*.luau` are loaded at the start. Default: `modules` in the data
         /// folder, if it exists.
         folder: Option<PathBuf> = None;
-        /// Loads modules again when their files change. Default: true on loopback without trusted proxies, false on a
-        /// public server, where `aether admin scripts reload` loads them.
-        watch: Option<bool> = None;
         /// Loads the modules that are part of the program, such as those of the game Quilt. A file of the same name in the
         /// folder replaces a module.
         built_in: bool = true;
+        /// Loads modules again when their files change. Default: true on loopback without trusted proxies, false on a
+        /// public server, where `aether admin scripts reload` loads them.
+        watch: Option<bool> = None;
         /// Processor time of one call: an RPC function or a hook. A script that exceeds it is stopped with an error. Time in
         /// which it waits for the database does not count.
         call_ms: u32 = 50, within 1..=10000;
