@@ -174,9 +174,6 @@ impl RunningServer {
         let host = host_settings(&config, node, recordings, &registry)?;
         let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
-        if let Some(scripts) = &scripts {
-            scripts.host_matches(Arc::downgrade(&rooms));
-        }
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = lobby_settings(&config, version);
         let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
@@ -225,7 +222,7 @@ impl RunningServer {
             running.reload_certificates(certificates);
         }
         running.start_maintenance(lobby);
-        running.reload_scripts(&config);
+        running.connect_scripts(&config);
         running.start_services_tasks(config);
         Ok(running)
     }
@@ -345,9 +342,10 @@ impl RunningServer {
         }));
     }
 
-    /// Lets operators reload the scripts, and starts the task that watches their files.
-    fn reload_scripts(&mut self, config: &Config) {
+    /// Lets matches get new code, lets operators reload the scripts, and starts the task that watches their files.
+    fn connect_scripts(&mut self, config: &Config) {
         let Some(scripts) = &self.scripts else { return };
+        scripts.host_matches(Arc::downgrade(&self.rooms));
         let (reloader, watch) = scripting::reloader(config, scripts, &self.services);
         self.reloader = Some(reloader);
         self.tasks.extend(watch.map(tokio::spawn));

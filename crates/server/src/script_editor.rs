@@ -63,7 +63,7 @@ impl ModuleEditor for ScriptEditor {
             let former = tokio::fs::read(&file).await.ok();
             store(&file, text.as_deref().map(str::as_bytes)).await.map_err(|error| not_stored(&file, &error))?;
             let before = scripts.program();
-            match scripts.load(&services).await {
+            match scripts.reload(&services).await {
                 Ok(program) => {
                     let kept = before.map_or_else(Vec::new, |before| program.handlers_with_another_schema(&before));
                     info!(module = name, "module changed");

@@ -40,6 +40,7 @@ mod fake_provider;
 #[expect(dead_code, reason = "shared with the tests of the services")]
 #[path = "../../../services/tests/services/purchase/fake_shop.rs"]
 mod fake_shop;
+mod fuzz;
 mod hooks;
 mod indexes;
 mod lifecycle;
