@@ -70,8 +70,9 @@ impl ModuleEditor for ScriptEditor {
                     Ok(ModulesLoaded { modules: program.sources().names().count(), kept })
                 }
                 Err(error) => {
-                    // A broken file would keep the server from its next start.
+                    // A broken file would keep the server from its next start. The former one is in use, and is the latest.
                     store(&file, former.as_deref()).await.map_err(|error| not_stored(&file, &error))?;
+                    let _ = scripts.reload(&services).await;
                     Err(not_loaded(&error))
                 }
             }
