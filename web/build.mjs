@@ -7,7 +7,7 @@ import { readBook } from "./book.mjs";
 import { withParts } from "./parts.mjs";
 
 /** Pages, with the same path here and in dist/. `/arena` shows `arena/index.html`. */
-const PAGES = ["index.html", "arena/index.html", "outpost/index.html", "sandbox/index.html", "lobby/index.html"];
+const PAGES = ["index.html", "arena/index.html", "outpost/index.html", "quilt/index.html", "sandbox/index.html", "lobby/index.html"];
 
 const root = fileURLToPath(new URL(".", import.meta.url));
 const dist = join(root, "dist");

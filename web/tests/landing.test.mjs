@@ -79,11 +79,11 @@ test("every link of the pages and of the docs works", LIMIT, async () => {
   for (const { from, path, anchor } of named.filter(({ anchor }) => anchor !== "")) {
     assert.ok(pages.get(path).includes(` id="${decodeURIComponent(anchor)}"`), `${from} names ${path}#${anchor}`);
   }
-  for (const path of ["/", "/arena", "/outpost", "/sandbox", "/lobby", "/docs", "/docs/start"]) assert.ok(pages.has(path), path);
+  for (const path of ["/", "/arena", "/outpost", "/quilt", "/sandbox", "/lobby", "/docs", "/docs/start"]) assert.ok(pages.has(path), path);
 });
 
 test("every game is linked", LIMIT, async () => {
-  for (const game of ["arena", "outpost", "sandbox"]) {
+  for (const game of ["arena", "outpost", "quilt", "sandbox"]) {
     const visitor = await stage.open("");
     await visitor.page.click(`[data-game="${game}"] a`);
     await visitor.page.waitForURL(`**/${game}`);

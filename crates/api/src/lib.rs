@@ -6,6 +6,8 @@ pub mod admin;
 mod answers;
 pub mod client;
 mod cors;
+mod custom;
+mod development;
 mod folder;
 pub mod listener;
 mod origin;
@@ -21,6 +23,7 @@ mod slow_bodies;
 pub mod socket;
 mod unread;
 
+pub use development::{ModuleChange, ModuleEditor, ModuleEntry, ModuleProblem, ModulesLoaded};
 pub use origin::AllowedOrigins;
 pub use page::{PageAsset, PageFile, Pages};
 pub use peer::{PeerAddress, RequestPeer, TrustedProxies, is_local_name, shares_prefix};

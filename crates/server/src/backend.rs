@@ -5,9 +5,10 @@ use crate::clock::unix_seconds;
 use crate::config::Config;
 use crate::data::DatabaseHealth;
 use crate::old_metrics;
+use crate::script_editor::ScriptEditor;
 use crate::tokens::{Claims, Role, Tokens};
 use aether_api::admin::AdminBackend;
-use aether_api::{ApiError, GuestLogin, PublicBackend, RequestPeer, RoomFilter, RoomInfo};
+use aether_api::{ApiError, GuestLogin, ModuleEditor, PublicBackend, RequestPeer, RoomFilter, RoomInfo};
 use aether_limits::{Network, RateLimit, TokenBucket, networks_of};
 use aether_metrics::{Gauge, Registry};
 use aether_net::Gateway;
@@ -43,6 +44,8 @@ pub(crate) struct ServerBackend {
     sessions: Arc<LiveSessions>,
     services: Arc<Services>,
     admin_key: AdminKey,
+    /// Modules of scripts, if the server has some.
+    editor: Option<Arc<ScriptEditor>>,
     registry: Registry,
     web_transport: Option<(Certificates, SocketAddr)>,
     guests: Option<GuestLogins>,
@@ -68,6 +71,7 @@ pub(crate) struct ServerBackendParts {
     pub services: Arc<Services>,
     pub admin_key: AdminKey,
     pub registry: Registry,
+    pub editor: Option<Arc<ScriptEditor>>,
 }
 
 /// Settings and rate limits of guest logins.
@@ -119,7 +123,7 @@ struct TickProgress {
 impl ServerBackend {
     pub fn new(
         config: &Config,
-        ServerBackendParts { rooms, gateway, tokens, sessions, services, admin_key, registry }: ServerBackendParts,
+        ServerBackendParts { rooms, gateway, tokens, sessions, services, admin_key, registry, editor }: ServerBackendParts,
         web_transport: Option<(Certificates, SocketAddr)>,
         version: &'static str,
     ) -> ServerBackend {
@@ -137,6 +141,7 @@ impl ServerBackend {
             sessions,
             services,
             admin_key,
+            editor,
             web_transport,
             guests,
             listing_rate: config.listing_rate(),
@@ -234,6 +239,31 @@ impl PublicBackend for ServerBackend {
             user: user.to_string(),
             expires_at: claims.expires_at,
         })
+    }
+
+    fn module_editor(
+        &self,
+        peer: &RequestPeer,
+        developer_secret: Option<&str>,
+    ) -> Result<Arc<dyn ModuleEditor>, ApiError> {
+        let refused = |sentence: &str| Err(ApiError::new(StatusCode::FORBIDDEN, "not_development", sentence));
+        let Some((guests, _)) = self.guests.as_ref().and_then(|guests| Some((guests, guests.developer?))) else {
+            return refused("Modules can be changed on a development server only: one that listens on loopback.");
+        };
+        let may_change = |role: Role| matches!(role, Role::Developer | Role::Admin);
+        if !guests.developer_role(peer, developer_secret).is_some_and(may_change) {
+            return refused(
+                "Modules can be changed by a developer only: open the URL that the server printed at its start, on its machine.",
+            );
+        }
+        match &self.editor {
+            Some(editor) => Ok(Arc::clone(editor) as _),
+            None => Err(ApiError::new(
+                StatusCode::NOT_FOUND,
+                "no_modules",
+                "This server has no modules: set script.folder.",
+            )),
+        }
     }
 
     fn readiness(&self) -> Result<(), String> {

@@ -21,6 +21,7 @@ mod node;
 mod old_metrics;
 mod platforms;
 mod running;
+mod script_editor;
 mod scripting;
 mod server;
 

@@ -8,6 +8,7 @@ use crate::data;
 use crate::keys::{KeyError, KeyRing};
 use crate::matchmaking;
 use crate::node;
+use crate::script_editor::ScriptEditor;
 use crate::scripting;
 use crate::server::{Server, relayed_matches};
 use crate::tokens::Tokens;
@@ -24,7 +25,7 @@ use aether_rooms::{
     DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RecordingSettings, RoomHost, RoomHostSettings,
     RoomLobby, RoomRequests,
 };
-use aether_script::Scripts;
+use aether_script::{ScriptReloader, Scripts};
 use aether_services::Services;
 use aether_store::StoreError;
 use aether_wire::{CloseReason, Encodings, RoomSelector};
@@ -75,6 +76,7 @@ pub struct RunningServer {
     services: Arc<Services>,
     /// Lua scripts, if there is a folder of modules.
     scripts: Option<Arc<Scripts>>,
+    reloader: Option<Arc<ScriptReloader>>,
     sessions: Arc<LiveSessions>,
     origins: Arc<AllowedOrigins>,
     registry: Registry,
@@ -161,7 +163,8 @@ impl RunningServer {
         aether_services::remote_value::register_functions(&mut server.extensions.functions);
         server.register_room_types(&config, &registry)?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
-        let scripts = scripting::open(&config, version, &node, &registry)?;
+        let modules = std::mem::take(&mut server.modules);
+        let scripts = scripting::open(&config, version, (modules, &mut server.extensions), &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
         scripting::load(scripts.as_ref(), &services).await?;
@@ -171,9 +174,6 @@ impl RunningServer {
         let host = host_settings(&config, node, recordings, &registry)?;
         let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
-        if let Some(scripts) = &scripts {
-            scripts.host_matches(Arc::downgrade(&rooms));
-        }
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = lobby_settings(&config, version);
         let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
@@ -193,6 +193,7 @@ impl RunningServer {
             tokens,
             sessions: Arc::clone(&sessions),
             registry: registry.clone(),
+            editor: scripts.as_ref().map(|scripts| Arc::new(ScriptEditor::new(scripts, &services))),
         };
         let backend = Arc::new(ServerBackend::new(&config, parts, web, version));
         let mut running = RunningServer {
@@ -201,6 +202,7 @@ impl RunningServer {
             webtransport: transport.as_ref().map(|open| open.address),
             services,
             scripts,
+            reloader: None,
             sessions,
             origins: Arc::new(allowed_origins(&config, &registry)),
             registry,
@@ -220,11 +222,8 @@ impl RunningServer {
             running.reload_certificates(certificates);
         }
         running.start_maintenance(lobby);
-        let health = Arc::clone(&running.backend.database);
-        running.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(&running.services), config, health)));
-        running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
-        running.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(&running.services))));
-        running.tasks.push(tokio::spawn(matchmaking::run(Arc::clone(&running.services))));
+        running.connect_scripts(&config);
+        running.start_services_tasks(config);
         Ok(running)
     }
 
@@ -343,6 +342,15 @@ impl RunningServer {
         }));
     }
 
+    /// Lets matches get new code, lets operators reload the scripts, and starts the task that watches their files.
+    fn connect_scripts(&mut self, config: &Config) {
+        let Some(scripts) = &self.scripts else { return };
+        scripts.host_matches(Arc::downgrade(&self.rooms));
+        let (reloader, watch) = scripting::reloader(config, scripts, &self.services);
+        self.reloader = Some(reloader);
+        self.tasks.extend(watch.map(tokio::spawn));
+    }
+
     /// Starts the task that runs once a second, the one that publishes the list of rooms, and the thread that removes ended
     /// rooms.
     fn start_maintenance(&mut self, lobby: Arc<RoomLobby>) {
@@ -374,6 +382,22 @@ impl RunningServer {
             Ok(thread) => self.remove_ended_thread = Some(thread),
             Err(error) => error!(%error, "thread for ended rooms did not start; ended rooms stay listed"),
         }
+    }
+
+    /// Starts the periodic tasks of the services, and the scheduled functions of the scripts.
+    fn start_services_tasks(&mut self, config: Config) {
+        let services = || Arc::clone(&self.services);
+        let health = Arc::clone(&self.backend.database);
+        let mut tasks = vec![
+            tokio::spawn(data::run_maintenance(services(), config, health)),
+            tokio::spawn(data::renew_leases(services(), Arc::clone(&self.rooms))),
+            tokio::spawn(data::deliver_webhooks(services())),
+            tokio::spawn(matchmaking::run(services())),
+        ];
+        if let Some(scripts) = &self.scripts {
+            tasks.push(tokio::spawn(scripting::run_schedules(Arc::clone(scripts), services())));
+        }
+        self.tasks.append(&mut tasks);
     }
 
     /// Returns the signed-in sessions of this server. Revoking one closes its connections.
@@ -419,6 +443,9 @@ impl RunningServer {
         self.backend.drain();
         self.rooms.close();
         self.gateway.announce_stop(grace);
+        if let Some(scripts) = &self.scripts {
+            scripts.shut_down().await;
+        }
         self.wait_for_no_clients(grace).await;
         self.services.router.disconnect_all(CloseReason::Shutdown, "The server stops.");
         let rooms = Arc::clone(&self.rooms);

@@ -47,6 +47,8 @@ pub struct Server {
     room_types: Vec<(String, RoomDefinition)>,
     pub(crate) extensions: ServicesExtensions,
     set_up: Vec<SetUp>,
+    /// Lua modules that are part of the program: names and texts.
+    pub(crate) modules: Vec<(&'static str, &'static str)>,
     pub(crate) pages: Pages,
     pub(crate) encodings: Encodings,
 }
@@ -72,6 +74,7 @@ impl Server {
             room_types: Vec::new(),
             extensions: ServicesExtensions::default(),
             set_up: Vec::new(),
+            modules: Vec::new(),
             pages: Pages::none(),
             encodings: Encodings::default(),
         }
@@ -112,6 +115,14 @@ impl Server {
     #[must_use]
     pub fn relay(self, name: impl Into<String>, settings: RelaySettings) -> Server {
         self.add(name.into(), RoomDefinition::Relay(settings))
+    }
+
+    /// Adds a Lua module that is part of the program, such as `("shop.items", include_str!("shop/items.lua"))`. A file of the
+    /// same name in the folder of the modules replaces it. `script.built_in` disables all of them.
+    #[must_use]
+    pub fn module(mut self, name: &'static str, text: &'static str) -> Server {
+        self.modules.push((name, text));
+        self
     }
 
     /// Adds a message encoding of realtime connections, besides protobuf and JSON. A client selects it by its name: as the

@@ -2,13 +2,13 @@
 
 use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
-use crate::admin::RoomOperator;
+use crate::admin::{RoomOperator, ScriptOperator};
 use crate::audit::Audit;
 use crate::bracket::{self, Brackets};
 use crate::calls::{CallTable, Functions, MatchTypes};
 use crate::chat::{Chat, ChatParts};
 use crate::clock::WallClock;
-use crate::error::ServiceError;
+use crate::error::{GrpcCode, ServiceError};
 use crate::event::{Events, Handler};
 use crate::friend::Friends;
 use crate::game_metrics::GameMetrics;
@@ -28,7 +28,7 @@ use crate::remote_value::RemoteValues;
 use crate::room::Rooms;
 use crate::router::Router;
 use crate::session::tokens::Tokens;
-use crate::session::{self, MatchTokens, Sessions};
+use crate::session::{self, MatchTokens, SessionHandlers, Sessions};
 use crate::storage::{IndexDefinition, Quota, Storage, StorageIndexes};
 use crate::tournament::Tournaments;
 use crate::wallet::Wallets;
@@ -93,6 +93,8 @@ pub struct ServicesExtensions {
     pub matchmaker_matched: Option<MatchedHook>,
     /// Hooks that run at resets of leaderboards, and at ends and resets of tournaments.
     pub period_hooks: PeriodHooks,
+    /// Functions that are called when sessions of the socket start and end.
+    pub session_handlers: SessionHandlers,
 }
 
 /// All services of a server. Server code calls them as well.
@@ -157,10 +159,14 @@ pub struct Services {
     pub webhooks: Option<Webhooks>,
     /// Client for outgoing HTTP requests.
     pub http_client: HttpClient,
+    /// Functions that are called when sessions of the socket start and end.
+    pub session_handlers: Arc<SessionHandlers>,
     /// Hooks at the ends of periods.
     period_hooks: PeriodHooks,
     /// Host of the rooms. Weak, because the host itself owns the services.
     matches: OnceLock<Weak<dyn RoomOperator>>,
+    /// Scripts of the server. Weak, because they use the services.
+    scripts: OnceLock<Weak<dyn ScriptOperator>>,
     is_online: OnceLock<IsOnline>,
 }
 
@@ -243,7 +249,7 @@ fn with_erasers(
 type IsOnline = Box<dyn Fn(Uuid) -> bool + Send + Sync>;
 
 impl Services {
-    /// Opens the services over a store. [`GrpcCode::InvalidArgument`](crate::GrpcCode::InvalidArgument) means that a
+    /// Opens the services over a store. [`GrpcCode::InvalidArgument`] means that a
     /// setting is invalid.
     pub async fn open(
         parts: ServicesParts<'_>,
@@ -309,12 +315,14 @@ impl Services {
             tournaments,
             brackets,
             period_hooks: extensions.period_hooks,
+            session_handlers: Arc::new(extensions.session_handlers),
             webhooks,
             http_client,
             is_online: OnceLock::new(),
             store,
             clock,
             matches: OnceLock::new(),
+            scripts: OnceLock::new(),
         })
     }
 
@@ -337,6 +345,18 @@ impl Services {
     /// Returns the operator's access to the rooms.
     pub(crate) fn room_operator(&self) -> Result<Arc<dyn RoomOperator>, ServiceError> {
         self.matches.get().and_then(Weak::upgrade).ok_or(NOT_HOSTED)
+    }
+
+    /// Sets the scripts of the server. Later calls have no effect.
+    pub fn host_scripts(&self, scripts: Weak<dyn ScriptOperator>) {
+        let _ = self.scripts.set(scripts);
+    }
+
+    /// Returns the operator's access to the scripts.
+    pub(crate) fn script_operator(&self) -> Result<Arc<dyn ScriptOperator>, ServiceError> {
+        const NO_SCRIPTS: ServiceError =
+            ServiceError::new(GrpcCode::FailedPrecondition, "This server has no scripts. Set script.folder.");
+        self.scripts.get().and_then(Weak::upgrade).ok_or(NO_SCRIPTS)
     }
 
     /// Sets the function that tells if a user is connected. Until then all users count as offline.

@@ -38,6 +38,7 @@ const SOURCES: &[&str] = &[
     "index.html",
     "arena/index.html",
     "outpost/index.html",
+    "quilt/index.html",
     "sandbox/index.html",
     "lobby/index.html",
     "docs/page.html",

@@ -70,7 +70,9 @@ impl<'a> Field<'a> {
     /// Sets a vector, or any other field of numbers, without a table.
     pub fn set_numbers(&self, record: &mut RecordMut<'_>, numbers: &[f32]) -> mlua::Result<()> {
         let outcome = match (self.kind, numbers) {
-            (Some(FieldKind::Whole { .. }), [number]) => record.set_whole(self.handle, *number as i64),
+            (Some(FieldKind::Whole { .. }), [number]) if number.fract() == 0.0 => {
+                record.set_whole(self.handle, *number as i64)
+            }
             (Some(FieldKind::Flag), [number]) => record.set_flag(self.handle, *number != 0.0),
             (None, [number]) => record.set_number(self.handle, f64::from(*number)),
             _ => record.set_numbers(self.handle, numbers),

@@ -89,6 +89,8 @@ pub(crate) struct HandlerInfo {
     /// Module that is loaded to get the handler.
     pub module: String,
     pub form: Form,
+    /// Hash of its schema.
+    pub schema: u64,
     /// Settings of its rooms.
     pub settings: RoomSettings,
 }

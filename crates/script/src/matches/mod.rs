@@ -74,6 +74,7 @@ pub(crate) use handler::{Form, HandlerInfo, is_handler, read_label, read_setting
 pub(crate) use room_call::{DEFERRED_MAX, RoomCall, TASKS_MAX};
 pub(crate) use room_type::room_type;
 pub use room_type::{LocalMatch, recorded_matches, reload_code};
+pub(crate) use schema::schema_of;
 pub(crate) use service::{SERVICE_FUNCTION, serve};
 
 use std::time::Duration;

@@ -8,12 +8,12 @@ use super::members::Members;
 use crate::api;
 use crate::error::ScriptError;
 use crate::function::Run;
-use crate::vm::Vm;
+use crate::vm::{MARK, Vm};
 use aether_bits::runtime::RuntimeSchema;
 use aether_engine::Context;
-use aether_wire::PlayerId;
-use mlua::{MultiValue, Table};
-use std::collections::VecDeque;
+use aether_wire::{EntityId, PlayerId};
+use mlua::{Lua, MultiValue, Table};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Most functions that wait to run beside a match, and that run beside it, together.
 pub(crate) const TASKS_MAX: usize = 64;
@@ -36,6 +36,8 @@ pub(crate) struct MatchParts {
     pub schema: RuntimeSchema,
     /// Players, with their tables.
     pub members: Members,
+    /// Entities that players possess, as far as the script gave them.
+    pub possessions: BTreeMap<PlayerId, EntityId>,
     /// Context of the match's functions: `match_label` changes with the label.
     pub context: Table,
     /// Broadcasts for the end of the tick.
@@ -65,6 +67,17 @@ impl Broadcast {
     }
 }
 
+/// Returns an error as results, which the binding raises at the line of the script. An error of the VM itself stays one.
+fn marked(lua: &Lua, error: mlua::Error) -> mlua::Result<MultiValue> {
+    let text = match &error {
+        mlua::Error::RuntimeError(text) => text.clone(),
+        mlua::Error::ExternalError(external) => external.to_string(),
+        _ => return Err(error),
+    };
+    let text = mlua::Value::String(lua.create_string(text)?);
+    Ok(MultiValue::from_iter([mlua::Value::LightUserData(MARK), text]))
+}
+
 /// Runs a script with access to the room: `run` starts or resumes it. Time and random numbers of the VM are those of the
 /// room meanwhile.
 pub(crate) fn with_room<R>(
@@ -81,7 +94,7 @@ pub(crate) fn with_room<R>(
         let serve = scope.create_function_mut(|lua, mut arguments: MultiValue| {
             let index = arguments.pop_front().and_then(|index| index.as_usize());
             match index.and_then(api::function_at).map(|function| function.run) {
-                Some(Run::Room(serve)) => serve(lua, &mut call, arguments),
+                Some(Run::Room(serve)) => serve(lua, &mut call, arguments).or_else(|error| marked(lua, error)),
                 _ => Err(mlua::Error::runtime("the function is not one of a match")),
             }
         })?;

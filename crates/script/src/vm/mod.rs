@@ -5,6 +5,8 @@
 
 mod budget;
 mod convert;
+#[cfg(test)]
+mod differences;
 mod failure;
 mod sandbox;
 #[cfg(test)]
@@ -305,13 +307,14 @@ impl Vm {
         }
     }
 
-    fn error(&self, error: &mlua::Error) -> ScriptError {
+    /// Converts an error of mlua.
+    pub fn error(&self, error: &mlua::Error) -> ScriptError {
         self.state.budget.violation().unwrap_or_else(|| failure::of_mlua(error))
     }
 }
 
 /// Marks a yield as a request. Its address is no valid one, so no script can make it.
-const MARK: mlua::LightUserData = mlua::LightUserData(std::ptr::without_provenance_mut(1));
+pub(crate) const MARK: mlua::LightUserData = mlua::LightUserData(std::ptr::without_provenance_mut(1));
 
 fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     let host = lua.create_table()?;
@@ -326,7 +329,11 @@ fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     };
     host.set("keep", lua.create_function(keep)?)?;
     // `table.freeze` refuses a table whose metatable is protected.
-    host.set("freeze", lua.create_function(|_, table: Table| Ok(table.set_readonly(true)))?)?;
+    let freeze = |_: &Lua, table: Table| {
+        table.set_readonly(true);
+        Ok(())
+    };
+    host.set("freeze", lua.create_function(freeze)?)?;
     // A function of Luau could be stopped here, and the error would be lost. The first level is this function.
     let failed = state.budget.clone();
     let describe = move |lua: &Lua, problem: mlua::Value| {
@@ -340,38 +347,39 @@ fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     host.set("now", lua.create_function(move |_, ()| Ok(clock.now_ms().div_euclid(1_000)))?)?;
     let clock = Arc::clone(state);
     host.set("clock", lua.create_function(move |_, ()| Ok(clock.seconds()))?)?;
-    let sources = Arc::clone(&state.sources);
+    let loading = Arc::clone(state);
     let load = move |lua: &Lua, name: String| {
-        let bytecode = sources.bytecode(&name).map_err(mlua::Error::external)?;
+        let bytecode = loading.sources.bytecode(&name).map_err(mlua::Error::external)?;
+        loading.registrations().note_loaded(&name);
         lua.load(&*bytecode).set_name(format!("={name}")).set_mode(ChunkMode::Binary).into_function()
     };
     host.set("load", lua.create_function(load)?)?;
     lua.load(include_str!("prelude.luau")).set_name("=aether").call(host)
 }
 
-/// Resolves a function: the function itself if it runs at once, or the index of a service function.
-fn bind(
-    lua: &Lua,
-    state: &Arc<VmState>,
-    name: &str,
-    is_nk: bool,
-) -> mlua::Result<(Option<mlua::Function>, Option<usize>, bool)> {
-    let Some((index, function)) = api::find(name, is_nk) else { return Ok((None, None, false)) };
+/// Function that runs at once, index of another one, true if that is a function of the room, or chunk that returns the
+/// function.
+type Bound = (Option<mlua::Function>, Option<usize>, bool, Option<mlua::Function>);
+
+/// Resolves a function.
+fn bind(lua: &Lua, state: &Arc<VmState>, name: &str, is_nk: bool) -> mlua::Result<Bound> {
+    let Some((index, function)) = api::find(name, is_nk) else { return Ok((None, None, false, None)) };
     let state = Arc::clone(state);
     match function.run {
-        Run::Service(_) => Ok((None, Some(index), false)),
-        Run::Room(_) => Ok((None, Some(index), true)),
+        Run::Service(_) => Ok((None, Some(index), false, None)),
+        Run::Room(_) => Ok((None, Some(index), true, None)),
+        Run::Luau(chunk) => Ok((None, None, false, Some(lua.load(chunk).set_name("=aether").into_function()?))),
         Run::Local(run) => {
             let call = move |lua: &Lua, arguments: MultiValue| {
                 let values = arguments.iter().map(from_lua).collect::<Result<_, _>>().map_err(mlua::Error::external)?;
                 let results = run(&state, Arguments::new(function, values)).map_err(mlua::Error::external)?;
                 results.iter().map(|value| to_lua(lua, value)).collect::<mlua::Result<MultiValue>>()
             };
-            Ok((Some(lua.create_function(call)?), None, false))
+            Ok((Some(lua.create_function(call)?), None, false, None))
         }
         Run::Native(run) => {
             let call = move |lua: &Lua, arguments: MultiValue| run(lua, &state, arguments);
-            Ok((Some(lua.create_function(call)?), None, false))
+            Ok((Some(lua.create_function(call)?), None, false, None))
         }
     }
 }

@@ -118,6 +118,10 @@ aether.register_match("duel", {
     match_join_attempt = function(ctx, state, presences)
         if presences[1].username == "eve" then
             return false, "not you"
+        elseif presences[1].username == "ben" then
+            return state
+        elseif presences[1].username == "mallory" then
+            return state, false
         end
     end,
     match_join = function(ctx, state, presences)
@@ -165,6 +169,9 @@ fn functions_of_a_table_get_context_state_and_presences_and_may_be_left_out() {
     let eve = scene.join("eve");
     let refused = eve.admission().expect("it is decided").clone().expect_err("the script refuses");
     assert_eq!(refused.message, "not you");
+    let mallory = scene.join("mallory");
+    let refused = mallory.admission().expect("it is decided").clone().expect_err("the script refuses");
+    assert_eq!(refused.message, "Match join rejected.");
     let ben = scene.join("ben");
     assert_eq!(received(&ann), [(1, "ann joined".to_owned()), (1, "ben joined".to_owned())]);
     ben.push(ClientMessage::Leave).expect("the inbox has space");
@@ -173,7 +180,7 @@ fn functions_of_a_table_get_context_state_and_presences_and_may_be_left_out() {
     let (sender, reply) = std::sync::mpsc::sync_channel(1);
     scene.handle.signal(b"ping".to_vec(), sender).expect("the mailbox has space");
     scene.tick();
-    assert_eq!(reply.recv().expect("a reply"), b"ping 4 {\"mode\":\"duel\"}");
+    assert_eq!(reply.recv().expect("a reply"), b"ping 5 {\"mode\":\"duel\"}");
     send(&ann, 8, "");
     assert_eq!(scene.tick(), RoomStatus::Ended);
     assert_eq!(ann.closing().map(|closing| closing.reason), Some(CloseReason::RoomEnded), "no state ends the match");
@@ -295,6 +302,69 @@ fn new_code_takes_plain_state_over_and_the_recording_replays_across_it() {
     assert_eq!(received(&ann), [(1, "ben entered".to_owned())], "the reload comes before the join of its tick");
     send(&ann, 7, "");
     scene.tick();
+    scene.assert_replays();
+}
+
+#[test]
+fn a_change_of_another_module_leaves_a_match_alone() {
+    let source = r#"
+        local loads = 0
+        aether.register_match("duel", {
+            match_init = function() return { state = {} } end,
+            match_signal = function(_, state)
+                loads += 1
+                return state, tostring(loads)
+            end,
+        })"#;
+    let signal = |scene: &mut Scene| {
+        let (sender, reply) = std::sync::mpsc::sync_channel(1);
+        scene.handle.signal(Vec::new(), sender).expect("the mailbox has space");
+        scene.tick();
+        String::from_utf8(reply.recv().expect("a reply")).expect("a text")
+    };
+    let mut scene = Scene::new(source);
+    assert_eq!(signal(&mut scene), "1");
+    let other = Sources::of([("duel", source), ("shop", "return { price = 3 }")]).expect("the names are free");
+    scene.handle.reload(reload_code(&other)).expect("it is small");
+    assert_eq!(signal(&mut scene), "2", "variables of the module stay");
+    let changed = Sources::of([("duel", format!("{source}\n"))]).expect("the name is free");
+    scene.handle.reload(reload_code(&changed)).expect("it is small");
+    assert_eq!(signal(&mut scene), "1", "the module is loaded again");
+}
+
+#[test]
+fn match_terminate_may_send_last_data_and_an_ended_state_is_not_terminated() {
+    let source = r#"
+        aether.register_match("duel", {
+            match_init = function() return { state = {} } end,
+            match_terminate = function(ctx, state)
+                aether.broadcast_deferred(9, "bye")
+                aether.broadcast(8, tostring(pcall(aether.storage_get, nil, "a", "b")))
+            end,
+        })"#;
+    let mut scene = Scene::new(source);
+    let ann = scene.join("ann");
+    scene.handle.end().expect("the mailbox has space");
+    assert_eq!(scene.tick(), RoomStatus::Ended);
+    assert_eq!(received(&ann), [(8, "false".to_owned()), (9, "bye".to_owned())]);
+    assert!(scene.room.failure().is_none());
+}
+
+#[test]
+fn a_player_who_resumes_in_another_session_leaves_and_joins_for_the_script() {
+    let game = local(DUEL, false, Value::Nil).make().expect("the script is valid");
+    let settings = RoomSettings { resume_ticks: 100, ..settings() };
+    let room = Room::builder(game, settings).record("duel").build().expect("it starts");
+    let mut scene = Scene { handle: room.handle(), room };
+    let ann = scene.join("ann");
+    drop(ann);
+    scene.tick();
+    let ann = scene.handle.resume(PlayerId(1), DeliveryOrder::Ordered).expect("the mailbox has space");
+    scene.tick();
+    assert!(received(&ann).is_empty(), "the session is the same");
+    let ann = scene.handle.resume_for_messages(PlayerId(1), "another".to_owned()).expect("the mailbox has space");
+    scene.tick();
+    assert_eq!(received(&ann), [(2, "ann left".to_owned()), (1, "ann joined".to_owned())]);
     scene.assert_replays();
 }
 
@@ -462,7 +532,7 @@ fn a_script_that_exceeds_its_time_or_memory_ends_its_match_with_module_line_and_
     };
     for (body, problem) in [
         ("while true do end", "exceeded its time"),
-        ("local t = {} while true do table.insert(t, string.rep('x', 100000)) end", "memory"),
+        ("return string.rep('x', 8000000)", "memory"),
         ("local function f() return f() + 1 end return f()", "stack overflow"),
     ] {
         let limits = MatchLimits { tick_share: 0.25, memory_max: 4 << 20 };
@@ -528,4 +598,50 @@ fn tasks_messages_deferred_broadcasts_and_data_are_bounded() {
 fn functions_of_matches_are_refused_while_modules_load() {
     let error = build("aether.broadcast(1, 'x')", Value::Nil).err().expect("no match runs");
     assert!(error.contains("broadcast is available in the functions of a match only"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_has_the_entities_and_who_possesses_them() {
+    let source = r#"
+        aether.register_match("duel", {
+            schema = { components = { Ship = { x = { "int", range = { -100, 100 } } } } },
+            match_init = function()
+                return { state = { buoy = aether.world_spawn({ Ship = { x = 7 } }) } }
+            end,
+            match_join = function(_, state, presences)
+                aether.world_possess(presences[1].player, aether.world_spawn({ Ship = { x = presences[1].player } }))
+            end,
+            match_signal = function(_, state)
+                local mine = aether.world_possession(1)
+                local x = aether.world_get(state.buoy, "Ship", "x") + aether.world_get(mine, "Ship", "x")
+                return state, tostring(x)
+            end,
+        })"#;
+    let mut scene = Scene::new(source);
+    let _clients = ["ann", "ben"].map(|name| scene.join(name));
+    assert_eq!(scene.room.world().len(), 3);
+    let checkpoint = scene.room.checkpoint().expect("the state is plain data");
+    let rebuild = |source: &str| {
+        let game = local(source, false, Value::Nil).make().expect("the script is valid");
+        let restore = RestoreData {
+            tick: Tick(50),
+            state: Some(checkpoint.clone()),
+            last_player: PlayerId(2),
+            players: vec![(PlayerId(1), request("ann"))],
+            ..RestoreData::default()
+        };
+        let settings = RoomSettings { resume_ticks: 100, ..settings() };
+        Room::builder(game, settings).restore(restore).record("duel").build()
+    };
+    let room = rebuild(source).expect("it is restored");
+    let mut scene = Scene { handle: room.handle(), room };
+    scene.tick();
+    assert_eq!((scene.room.now(), scene.room.world().len()), (Tick(51), 2), "the ship of Ben left with him");
+    let (sender, reply) = std::sync::mpsc::sync_channel(1);
+    scene.handle.signal(Vec::new(), sender).expect("the mailbox has space");
+    scene.tick();
+    assert_eq!(reply.recv().expect("a reply"), b"8");
+    scene.assert_replays();
+    let error = rebuild(&source.replace("-100, 100", "-200, 200")).err().expect("the entities cannot be read");
+    assert!(error.to_string().contains("add a match_reload"), "{error}");
 }

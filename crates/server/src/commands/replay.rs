@@ -3,6 +3,7 @@
 use crate::server::Server;
 use aether_engine::recording::{Recording, RecordingEnd};
 use aether_rooms::RoomDefinition;
+use aether_script::recorded_matches;
 use aether_wire::Tick;
 use std::path::PathBuf;
 
@@ -21,7 +22,10 @@ pub(crate) fn run(server: &Server, arguments: &ReplayArguments) -> Result<String
     let path = arguments.file.display();
     let bytes = std::fs::read(&arguments.file).map_err(|error| format!("Cannot read {path}: {error}"))?;
     let recording = Recording::from_bytes(&bytes).map_err(|error| format!("{path}: {error}"))?;
-    let Some(RoomDefinition::Game { settings, factory }) = server.find_definition(&recording.game) else {
+    // A recording of a Lua match has its own sources.
+    let scripts = (!recording.setup.is_empty()).then(recorded_matches);
+    let definition = server.find_definition(&recording.game).or(scripts.as_ref());
+    let Some(RoomDefinition::Game { settings, factory }) = definition else {
         let game = &recording.game;
         return Err(format!("{path} is a recording of game `{game}`, which this program does not have."));
     };
