@@ -157,14 +157,13 @@ impl RunningServer {
         let registry = Registry::new();
         let (name, version) = (server.name, server.version);
         let pages = pages(&config, std::mem::take(&mut server.pages))?;
-        let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
-        let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
+        let keys = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
+        let tokens = Arc::new(Tokens::new(keys, &config.tokens.audience));
         aether_rooms::register_functions(&mut server.extensions.functions);
         aether_services::remote_value::register_functions(&mut server.extensions.functions);
         server.register_room_types(&config, &registry)?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
-        let modules = std::mem::take(&mut server.modules);
-        let scripts = scripting::open(&config, modules, (version, &node), &registry)?;
+        let scripts = scripting::open(&config, std::mem::take(&mut server.modules), (version, &node), &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
         scripting::load(scripts.as_ref(), &services).await?;
@@ -217,18 +216,17 @@ impl RunningServer {
         };
         let program = (name, pages, Arc::new(server.encodings));
         running.serve_http(&config, &lobby, program, http_listener, admin_listener)?;
-        if let Some(OpenWebTransport { server, certificates, .. }) = transport {
-            running.serve_webtransport(server);
-            running.reload_certificates(certificates);
+        if let Some(transport) = transport {
+            running.serve_webtransport(transport);
         }
         running.start_maintenance(lobby);
-        running.connect_scripts(&config);
         running.start_services(config);
         Ok(running)
     }
 
-    /// Starts the periodic tasks of the services.
+    /// Connects the scripts, and starts the periodic tasks of the services.
     fn start_services(&mut self, config: Config) {
+        self.connect_scripts(&config);
         let (services, health) = (&self.services, Arc::clone(&self.backend.database));
         self.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(services), config, health)));
         self.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(services), Arc::clone(&self.rooms))));
@@ -312,7 +310,8 @@ impl RunningServer {
         Ok(())
     }
 
-    fn serve_webtransport(&mut self, mut server: WebTransportServer) {
+    fn serve_webtransport(&mut self, OpenWebTransport { mut server, certificates, .. }: OpenWebTransport) {
+        self.reload_certificates(certificates);
         let (gateway, origins) = (Arc::clone(&self.gateway), Arc::clone(&self.origins));
         let close = Arc::clone(&self.close_webtransport);
         self.webtransport_task = Some(tokio::spawn(async move {
