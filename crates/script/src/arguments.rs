@@ -136,6 +136,27 @@ impl Arguments {
         Ok(self.optional_map(index)?.map(|_| self.value(index).to_json()))
     }
 
+    /// Returns the JSON text of a table with keys; none if it is nil.
+    pub fn optional_object_text(&self, index: usize) -> Result<Option<String>, ScriptError> {
+        Ok(self.optional_map(index)?.map(|_| self.value(index).to_json().to_string()))
+    }
+
+    /// Returns the entries per page, from 1 to a maximum, which is also the default.
+    pub fn limit(&self, index: usize, max: i32) -> Result<i32, ScriptError> {
+        match self.optional_integer(index)? {
+            None => Ok(max),
+            Some(limit) => i32::try_from(limit)
+                .ok()
+                .filter(|limit| (1..=max).contains(limit))
+                .ok_or_else(|| self.expected(index, &format!("a number from 1 to {max}"))),
+        }
+    }
+
+    /// Returns a text that must not be empty.
+    pub fn present_text(&self, index: usize) -> Result<&str, ScriptError> {
+        self.optional_text(index)?.ok_or_else(|| self.expected(index, "a string that is not empty"))
+    }
+
     /// Returns the error for an argument of another kind.
     pub fn expected(&self, index: usize, expected: &str) -> ScriptError {
         let name = self.function.parameters.get(index).map_or("?", |parameter| parameter.name);

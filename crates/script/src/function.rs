@@ -68,6 +68,9 @@ pub(crate) enum Run {
     Room(fn(&Lua, &mut RoomCall<'_, '_>, MultiValue) -> mlua::Result<MultiValue>),
     /// Runs at once, with access to the VM: for functions as arguments, and for large data.
     Native(fn(&Lua, &Arc<VmState>, MultiValue) -> mlua::Result<MultiValue>),
+    /// Written in Luau over other functions: a chunk that gets the functions of its module and returns the function. For
+    /// functions that call the script back between two calls of services.
+    Luau(&'static str),
 }
 
 impl Function {
@@ -91,6 +94,11 @@ impl Function {
         run: fn(&Lua, &Arc<VmState>, MultiValue) -> mlua::Result<MultiValue>,
     ) -> Function {
         Function::new(name, Run::Native(run))
+    }
+
+    /// Declares a function that is written in Luau.
+    pub const fn luau(name: &'static str, chunk: &'static str) -> Function {
+        Function::new(name, Run::Luau(chunk))
     }
 
     /// Declares a function of matches, with access to the room.

@@ -48,7 +48,7 @@ fn entry(function: &Function) -> String {
         Modules::Nk => "`nk`",
     };
     let timing = match function.run {
-        Run::Service(_) => "waits",
+        Run::Service(_) | Run::Luau(_) => "waits",
         Run::Room(_) => "in a match",
         Run::Local(_) | Run::Native(_) => "at once",
     };

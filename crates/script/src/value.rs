@@ -15,11 +15,14 @@ use base64::engine::general_purpose::STANDARD;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
+use uuid::Uuid;
 
 /// Deepest nesting of a value: deeper tables are refused, which also stops a table that contains itself.
 pub const VALUE_DEPTH_MAX: usize = 64;
 /// Most bytes that all texts and entries of one value take together.
 pub const VALUE_BYTES_MAX: usize = 8 << 20;
+/// Greatest whole number up to which all are exact.
+const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 /// Bytes that a value counts for besides its text.
 const VALUE_BYTES: usize = 16;
 
@@ -221,6 +224,45 @@ impl Value {
         }
     }
 
+    /// Returns the value of a JSON text; nil if it is none.
+    #[must_use]
+    pub fn from_json_text(text: &str) -> Value {
+        serde_json::from_str(text).map_or(Value::Nil, |json| Value::from_json(&json))
+    }
+
+    /// Returns a time of the services, which is in milliseconds, as scripts get it: in whole seconds.
+    #[must_use]
+    pub fn seconds(ms: i64) -> Value {
+        Value::from(ms.div_euclid(1_000))
+    }
+
+    /// Returns the cursor of a page; nil if it is empty.
+    #[must_use]
+    pub fn cursor(cursor: &str) -> Value {
+        if cursor.is_empty() { Value::Nil } else { Value::from(cursor) }
+    }
+
+    /// Returns the whole number, if the value is one that is exact.
+    #[must_use]
+    pub fn as_integer(&self) -> Option<i64> {
+        match self {
+            Value::Number(number) if number.fract() == 0.0 && number.abs() <= INTEGER_MAX => Some(*number as i64),
+            _ => None,
+        }
+    }
+
+    /// Returns the id, if the value is one.
+    #[must_use]
+    pub fn as_id(&self) -> Option<Uuid> {
+        self.as_str().and_then(|text| Uuid::try_parse(text).ok())
+    }
+
+    /// Returns the JSON text of a table with keys, or of an empty one.
+    #[must_use]
+    pub fn object_text(&self) -> Option<String> {
+        matches!(self, Value::Map(_)).then(|| self.to_json().to_string())
+    }
+
     /// Appends the byte form.
     pub fn write(&self, bytes: &mut Vec<u8>) {
         match self {
@@ -320,9 +362,8 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 /// Returns an integer if the number is one: clients that expect an integer refuse `1.0`.
-fn json_number(number: f64) -> serde_json::Value {
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    if number.fract() == 0.0 && number.abs() <= EXACT_MAX { (number as i64).into() } else { number.into() }
+pub(crate) fn json_number(number: f64) -> serde_json::Value {
+    if number.fract() == 0.0 && number.abs() <= INTEGER_MAX { (number as i64).into() } else { number.into() }
 }
 
 fn write_number(number: f64, bytes: &mut Vec<u8>) {

@@ -5,7 +5,7 @@ use aether_services::account::provider::{
     FacebookInstantSettings, FacebookSettings, GameCenterSettings, OpenIdSettings, ProviderSettings, SessionStatus,
     SteamSettings,
 };
-use aether_services::purchase::{self, AppleSettings, GoogleSettings, HuaweiSettings};
+use aether_services::purchase::{self, AppleSettings, GoogleSettings, HuaweiSettings, SamsungSettings};
 
 /// Returns the settings of the identity providers.
 pub(crate) fn providers(config: &Config) -> ProviderSettings {
@@ -42,6 +42,7 @@ pub(crate) fn shops(config: &Config) -> purchase::Settings {
         huawei: huawei(config),
         facebook_instant: exposed(&facebook.instant_app_secret)
             .map(|app_secret| purchase::FacebookInstantSettings { app_secret }),
+        samsung: non_empty(&config.samsung.package_names).map(SamsungSettings::new),
     }
 }
 

@@ -164,7 +164,7 @@ impl RunningServer {
         server.register_room_types(&config, &registry)?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
         let modules = std::mem::take(&mut server.modules);
-        let scripts = scripting::open(&config, modules, (version, &node), &registry)?;
+        let scripts = scripting::open(&config, version, (modules, &mut server.extensions), &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
         scripting::load(scripts.as_ref(), &services).await?;
@@ -174,9 +174,6 @@ impl RunningServer {
         let host = host_settings(&config, node, recordings, &registry)?;
         let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
-        if let Some(scripts) = &scripts {
-            scripts.host_matches(Arc::downgrade(&rooms));
-        }
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = lobby_settings(&config, version);
         let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
@@ -225,12 +222,8 @@ impl RunningServer {
             running.reload_certificates(certificates);
         }
         running.start_maintenance(lobby);
-        running.reload_scripts(&config);
-        let health = Arc::clone(&running.backend.database);
-        running.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(&running.services), config, health)));
-        running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
-        running.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(&running.services))));
-        running.tasks.push(tokio::spawn(matchmaking::run(Arc::clone(&running.services))));
+        running.connect_scripts(&config);
+        running.start_services_tasks(config);
         Ok(running)
     }
 
@@ -349,9 +342,10 @@ impl RunningServer {
         }));
     }
 
-    /// Lets operators reload the scripts, and starts the task that watches their files.
-    fn reload_scripts(&mut self, config: &Config) {
+    /// Lets matches get new code, lets operators reload the scripts, and starts the task that watches their files.
+    fn connect_scripts(&mut self, config: &Config) {
         let Some(scripts) = &self.scripts else { return };
+        scripts.host_matches(Arc::downgrade(&self.rooms));
         let (reloader, watch) = scripting::reloader(config, scripts, &self.services);
         self.reloader = Some(reloader);
         self.tasks.extend(watch.map(tokio::spawn));
@@ -388,6 +382,22 @@ impl RunningServer {
             Ok(thread) => self.remove_ended_thread = Some(thread),
             Err(error) => error!(%error, "thread for ended rooms did not start; ended rooms stay listed"),
         }
+    }
+
+    /// Starts the periodic tasks of the services, and the scheduled functions of the scripts.
+    fn start_services_tasks(&mut self, config: Config) {
+        let services = || Arc::clone(&self.services);
+        let health = Arc::clone(&self.backend.database);
+        let mut tasks = vec![
+            tokio::spawn(data::run_maintenance(services(), config, health)),
+            tokio::spawn(data::renew_leases(services(), Arc::clone(&self.rooms))),
+            tokio::spawn(data::deliver_webhooks(services())),
+            tokio::spawn(matchmaking::run(services())),
+        ];
+        if let Some(scripts) = &self.scripts {
+            tasks.push(tokio::spawn(scripting::run_schedules(Arc::clone(scripts), services())));
+        }
+        self.tasks.append(&mut tasks);
     }
 
     /// Returns the signed-in sessions of this server. Revoking one closes its connections.
@@ -433,6 +443,9 @@ impl RunningServer {
         self.backend.drain();
         self.rooms.close();
         self.gateway.announce_stop(grace);
+        if let Some(scripts) = &self.scripts {
+            scripts.shut_down().await;
+        }
         self.wait_for_no_clients(grace).await;
         self.services.router.disconnect_all(CloseReason::Shutdown, "The server stops.");
         let rooms = Arc::clone(&self.rooms);

@@ -4,16 +4,20 @@ use crate::config::{Config, MODULES_FOLDER};
 use crate::running::StartError;
 use aether_metrics::Registry;
 use aether_script::{CallLimits, MatchLimits, ScriptReloader, ScriptSettings, Scripts};
-use aether_services::Services;
+use aether_services::{Services, ServicesExtensions};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
+use tracing::warn;
 
-/// Creates the scripts of the configured folder and of the program, without loading them; none if there are none.
+/// Creates the scripts of the configured folder and of the program, without loading them, and adds their forwarders to the
+/// extensions of the services; none if there are none.
 pub(crate) fn open(
     config: &Config,
-    modules: Vec<(&'static str, &'static str)>,
-    (version, node): (&str, &str),
+    version: &str,
+    (modules, extensions): (Vec<(&'static str, &'static str)>, &mut ServicesExtensions),
     registry: &Registry,
 ) -> Result<Option<Arc<Scripts>>, StartError> {
     let built_in = if config.script.built_in { modules } else { Vec::new() };
@@ -29,7 +33,7 @@ pub(crate) fn open(
     }
     let script = &config.script;
     let mebibytes = |count: u32| usize::try_from(count).unwrap_or(usize::MAX) << 20;
-    Ok(Some(Scripts::new(ScriptSettings {
+    let scripts = Scripts::new(ScriptSettings {
         folder,
         built_in,
         limits: CallLimits {
@@ -42,10 +46,15 @@ pub(crate) fn open(
             memory_max: mebibytes(script.match_memory_mib),
         },
         environment: environment(&script.environment)?,
-        node: node.to_owned(),
+        // As presences of the socket show it.
+        node: config.node_name.to_string(),
+        sql: script.sql,
+        config: shown(config),
         version: version.to_owned(),
         registry: registry.clone(),
-    })))
+    });
+    scripts.extend(extensions);
+    Ok(Some(scripts))
 }
 
 /// Loads the scripts at the start. A module that does not load stops the start, as a wrong configuration does.
@@ -67,6 +76,47 @@ pub(crate) fn reloader(
     services.host_scripts(Arc::downgrade(&reloader) as _);
     let watch = config.watches_scripts().then(|| Arc::clone(&reloader).watch());
     (reloader, watch)
+}
+
+/// Runs scheduled functions until the task is aborted.
+pub(crate) async fn run_schedules(scripts: Arc<Scripts>, services: Arc<Services>) {
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    let mut runs = JoinSet::new();
+    loop {
+        second.tick().await;
+        match scripts.claim_due(&services, services.clock.now_seconds()).await {
+            Ok(due) => due.into_iter().for_each(|due| drop(runs.spawn(due.run()))),
+            Err(error) => warn!(%error, "scheduled functions not run: database unavailable"),
+        }
+        while runs.try_join_next().is_some() {}
+    }
+}
+
+/// Returns the settings that scripts may read, with the names that existing modules know. None of them is a secret.
+fn shown(config: &Config) -> serde_json::Value {
+    let (tokens, socket, matchmaker) = (&config.tokens, &config.socket, &config.matchmaker);
+    json!({
+        "name": config.node_name.to_string(),
+        "shutdown_grace_sec": config.shutdown.grace_seconds,
+        "logger": { "level": config.log.filter },
+        "session": {
+            "token_expiry_sec": tokens.access_seconds,
+            "refresh_token_expiry_sec": tokens.refresh_seconds,
+            "single_session": tokens.single_session,
+        },
+        "socket": {
+            "address": config.http.address.ip().to_string(),
+            "port": config.http.address.port(),
+            "max_message_size_bytes": socket.message_bytes_max,
+        },
+        "matchmaker": {
+            "max_tickets": matchmaker.tickets_per_session_max,
+            "interval_sec": f64::from(matchmaker.interval_ms) / 1_000.0,
+            "max_intervals": matchmaker.max_intervals,
+            "rev_precision": matchmaker.mutual,
+        },
+        "runtime": { "env": config.script.environment, "call_ms": config.script.call_ms },
+    })
 }
 
 fn environment(entries: &[String]) -> Result<BTreeMap<String, String>, StartError> {

@@ -7,11 +7,12 @@
 mod connector;
 mod network;
 
+pub use http::{HeaderMap, Method};
 pub use network::{Network, NetworkError, is_public};
 
 use bytes::Bytes;
 use connector::Connector;
-use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
+use http::{HeaderName, HeaderValue, Request, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -55,11 +56,28 @@ pub struct HttpClient {
     response_bytes_max: usize,
 }
 
+/// Request with any method.
+#[derive(Clone, Debug, Default)]
+pub struct HttpRequest {
+    /// URL that begins with `https://` or `http://`.
+    pub url: String,
+    /// Method.
+    pub method: Method,
+    /// Headers by name.
+    pub headers: Vec<(String, String)>,
+    /// Body.
+    pub body: Bytes,
+    /// Time limit. That of the client's settings applies as well.
+    pub time_max: Option<Duration>,
+}
+
 /// Response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpResponse {
     /// HTTP status.
     pub status: u16,
+    /// Headers.
+    pub headers: HeaderMap,
     /// Body.
     pub body: Bytes,
 }
@@ -130,6 +148,17 @@ impl HttpClient {
         self.send(Method::POST, url, headers, body.into()).await
     }
 
+    /// Sends a request with any method.
+    pub async fn request(&self, request: HttpRequest) -> Result<HttpResponse, HttpClientError> {
+        let HttpRequest { url, method, headers, body, time_max } = request;
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let sent = self.send(method, &url, &headers, body);
+        match tokio::time::timeout(time_max.unwrap_or(self.time_max), sent).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(HttpClientError::TimedOut),
+        }
+    }
+
     async fn send(
         &self,
         method: Method,
@@ -147,13 +176,13 @@ impl HttpClient {
     async fn execute(&self, request: Request<Full<Bytes>>) -> Result<HttpResponse, HttpClientError> {
         let _permit = self.permits.acquire().await.expect("the semaphore is never closed");
         let response = self.client.request(request).await.map_err(|error| to_client_error(&error))?;
-        let status = response.status().as_u16();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = Limited::new(response.into_body(), self.response_bytes_max).collect().await;
         let body = body.map_err(|error| {
             let too_large = error.downcast_ref::<http_body_util::LengthLimitError>().is_some();
             if too_large { HttpClientError::TooLarge } else { HttpClientError::Unreachable(error.to_string()) }
         })?;
-        Ok(HttpResponse { status, body: body.to_bytes() })
+        Ok(HttpResponse { status, headers, body: body.to_bytes() })
     }
 }
 

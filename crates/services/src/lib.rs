@@ -35,6 +35,7 @@ pub mod room;
 pub mod router;
 mod services;
 pub mod session;
+pub mod sql;
 pub mod status;
 pub mod storage;
 pub mod tournament;

@@ -19,6 +19,7 @@
 //! ```
 
 pub mod backup;
+mod column;
 mod error;
 mod job;
 mod metrics;
@@ -35,6 +36,7 @@ mod transaction;
 mod value;
 
 pub use backup::{back_up, restore};
+pub use column::ColumnValue;
 pub use error::StoreError;
 pub use migrations::{Migration, MigrationStatus};
 pub use private_file::PrivateFile;

@@ -152,9 +152,12 @@ impl ToSql for SqlValue<'_> {
             SqlValue::Boolean(value) => value.to_sql_checked(kind, out),
             // A parameter may be compared with a 32-bit column.
             SqlValue::Integer(value) if *kind == Type::INT4 => i32::try_from(*value)?.to_sql(kind, out),
+            SqlValue::Integer(value) if *kind == Type::FLOAT8 => (*value as f64).to_sql(kind, out),
             SqlValue::Integer(value) => value.to_sql_checked(kind, out),
             SqlValue::Real(value) => value.to_sql_checked(kind, out),
             SqlValue::Text(value) => value.to_sql_checked(kind, out),
+            // SQLite stores ids as bytes.
+            SqlValue::Bytes(value) if *kind == Type::UUID => Uuid::from_slice(value)?.to_sql(kind, out),
             SqlValue::Bytes(value) => value.to_sql_checked(kind, out),
             SqlValue::Uuid(value) => value.to_sql_checked(kind, out),
         }

@@ -10,6 +10,7 @@ mod forgery;
 mod lifecycle;
 mod logins;
 mod lost_database;
+mod lua_matches;
 mod moderation;
 mod outage;
 mod pages;

@@ -4,10 +4,15 @@ mod account;
 mod authenticate;
 mod bracket;
 mod chat;
+mod configuration;
+mod crypto;
+mod encoding;
 mod event;
 mod friend;
 mod group;
+mod http;
 mod leaderboard;
+mod link;
 mod logger;
 mod matches;
 mod matchmaker;
@@ -19,6 +24,7 @@ mod purchase;
 mod register;
 mod remote_value;
 mod session;
+mod sql;
 mod status;
 mod storage;
 mod stream;
@@ -49,10 +55,15 @@ pub(crate) const NOUNS: &[Noun] = &[
     Noun { name: "authenticate", types: authenticate::TYPES, functions: authenticate::FUNCTIONS },
     Noun { name: "bracket", types: bracket::TYPES, functions: bracket::FUNCTIONS },
     Noun { name: "chat", types: chat::TYPES, functions: chat::FUNCTIONS },
+    Noun { name: "configuration", types: configuration::TYPES, functions: configuration::FUNCTIONS },
+    Noun { name: "crypto", types: crypto::TYPES, functions: crypto::FUNCTIONS },
+    Noun { name: "encoding", types: encoding::TYPES, functions: encoding::FUNCTIONS },
     Noun { name: "event", types: event::TYPES, functions: event::FUNCTIONS },
     Noun { name: "friend", types: friend::TYPES, functions: friend::FUNCTIONS },
     Noun { name: "group", types: group::TYPES, functions: group::FUNCTIONS },
+    Noun { name: "http", types: http::TYPES, functions: http::FUNCTIONS },
     Noun { name: "leaderboard", types: leaderboard::TYPES, functions: leaderboard::FUNCTIONS },
+    Noun { name: "link", types: link::TYPES, functions: link::FUNCTIONS },
     Noun { name: "logger", types: logger::TYPES, functions: logger::FUNCTIONS },
     Noun { name: "matches", types: matches::TYPES, functions: matches::FUNCTIONS },
     Noun { name: "matchmaker", types: matchmaker::TYPES, functions: matchmaker::FUNCTIONS },
@@ -64,6 +75,7 @@ pub(crate) const NOUNS: &[Noun] = &[
     Noun { name: "register", types: register::TYPES, functions: register::FUNCTIONS },
     Noun { name: "remote_value", types: remote_value::TYPES, functions: remote_value::FUNCTIONS },
     Noun { name: "session", types: session::TYPES, functions: session::FUNCTIONS },
+    Noun { name: "sql", types: sql::TYPES, functions: sql::FUNCTIONS },
     Noun { name: "status", types: status::TYPES, functions: status::FUNCTIONS },
     Noun { name: "storage", types: storage::TYPES, functions: storage::FUNCTIONS },
     Noun { name: "stream", types: stream::TYPES, functions: stream::FUNCTIONS },

@@ -307,7 +307,8 @@ impl Vm {
         }
     }
 
-    fn error(&self, error: &mlua::Error) -> ScriptError {
+    /// Converts an error of mlua.
+    pub fn error(&self, error: &mlua::Error) -> ScriptError {
         self.state.budget.violation().unwrap_or_else(|| failure::of_mlua(error))
     }
 }
@@ -356,29 +357,29 @@ fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     lua.load(include_str!("prelude.luau")).set_name("=aether").call(host)
 }
 
-/// Resolves a function: the function itself if it runs at once, or the index of a service function.
-fn bind(
-    lua: &Lua,
-    state: &Arc<VmState>,
-    name: &str,
-    is_nk: bool,
-) -> mlua::Result<(Option<mlua::Function>, Option<usize>, bool)> {
-    let Some((index, function)) = api::find(name, is_nk) else { return Ok((None, None, false)) };
+/// Function that runs at once, index of another one, true if that is a function of the room, or chunk that returns the
+/// function.
+type Bound = (Option<mlua::Function>, Option<usize>, bool, Option<mlua::Function>);
+
+/// Resolves a function.
+fn bind(lua: &Lua, state: &Arc<VmState>, name: &str, is_nk: bool) -> mlua::Result<Bound> {
+    let Some((index, function)) = api::find(name, is_nk) else { return Ok((None, None, false, None)) };
     let state = Arc::clone(state);
     match function.run {
-        Run::Service(_) => Ok((None, Some(index), false)),
-        Run::Room(_) => Ok((None, Some(index), true)),
+        Run::Service(_) => Ok((None, Some(index), false, None)),
+        Run::Room(_) => Ok((None, Some(index), true, None)),
+        Run::Luau(chunk) => Ok((None, None, false, Some(lua.load(chunk).set_name("=aether").into_function()?))),
         Run::Local(run) => {
             let call = move |lua: &Lua, arguments: MultiValue| {
                 let values = arguments.iter().map(from_lua).collect::<Result<_, _>>().map_err(mlua::Error::external)?;
                 let results = run(&state, Arguments::new(function, values)).map_err(mlua::Error::external)?;
                 results.iter().map(|value| to_lua(lua, value)).collect::<mlua::Result<MultiValue>>()
             };
-            Ok((Some(lua.create_function(call)?), None, false))
+            Ok((Some(lua.create_function(call)?), None, false, None))
         }
         Run::Native(run) => {
             let call = move |lua: &Lua, arguments: MultiValue| run(lua, &state, arguments);
-            Ok((Some(lua.create_function(call)?), None, false))
+            Ok((Some(lua.create_function(call)?), None, false, None))
         }
     }
 }

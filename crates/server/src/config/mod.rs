@@ -21,7 +21,7 @@ mod value;
 pub use arguments::ConfigArguments;
 pub use load::{ConfigFile, Flag, Sources};
 pub use matchmaker::Matchmaker;
-pub use platforms::{Apple, Facebook, Google, Huawei, OpenIdProvider, Steam};
+pub use platforms::{Apple, Facebook, Google, Huawei, OpenIdProvider, Samsung, Steam};
 pub use problem::{ConfigError, ConfigProblem, SettingSource};
 pub use rates::{OperationRate, Storage};
 pub use reference::reference;
@@ -81,6 +81,8 @@ configuration! {
             facebook: Facebook,
             /// Huawei AppGallery purchases. They need all four settings.
             huawei: Huawei,
+            /// Samsung Galaxy Store purchases.
+            samsung: Samsung,
             /// Access tokens, refresh tokens and sessions.
             tokens: Tokens,
             /// Guests: players without an account.

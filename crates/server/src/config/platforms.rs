@@ -1,4 +1,4 @@
-//! Settings of platforms (Apple, Google, Steam, Facebook, Huawei) and of OpenID Connect providers, for sign-in and purchases.
+//! Settings of platforms (Apple, Google, Steam, Facebook, Huawei, Samsung) and of OpenID Connect providers, for sign-in and purchases.
 
 use super::declare::section;
 use super::load::{environment_name, group, is_secret};
@@ -76,6 +76,14 @@ section! {
         client_secret: Option<Secret> = None;
         /// Public key of in-app purchases, in base64, from AppGallery Connect.
         public_key: Option<String> = None;
+    }
+}
+
+section! {
+    /// Samsung Galaxy Store purchases.
+    pub struct Samsung {
+        /// Package names of the game.
+        package_names: Vec<String> = Vec::new();
     }
 }
 

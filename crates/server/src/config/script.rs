@@ -31,6 +31,9 @@ section! {
         match_memory_mib: u32 = 16, within 1..=4096;
         /// Calls that run at once, each in a VM of its own. Further calls wait.
         vms_max: u32 = 16, within 1..=1024;
+        /// Lets scripts run SQL on the database with `sql_exec` and `sql_query`. The tables may change with any version of the
+        /// server; prefer storage objects.
+        sql: bool = false;
         /// Texts that scripts get as `context.env`, each as `name=value`.
         environment: Vec<String> = Vec::new();
     }

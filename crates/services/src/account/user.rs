@@ -198,7 +198,7 @@ pub(crate) fn name_taken(error: ServiceError) -> ServiceError {
     if error.code == GrpcCode::AlreadyExists { USERNAME_TAKEN } else { error }
 }
 
-fn check_count(count: usize) -> Result<(), ServiceError> {
+pub(super) fn check_count(count: usize) -> Result<(), ServiceError> {
     if count > USERS_MAX {
         return Err(ServiceError::invalid(format!("At most {USERS_MAX} users can be requested at once.")));
     }
@@ -206,7 +206,7 @@ fn check_count(count: usize) -> Result<(), ServiceError> {
 }
 
 /// Reads rows whose key is in a list, by the statement before the list and the text after it.
-fn each_of<'a>(
+pub(super) fn each_of<'a>(
     transaction: &mut Transaction<'_>,
     statement: &str,
     end: &str,

@@ -1,12 +1,14 @@
 //! Lists the friends of a user.
 
+use super::change::each_of;
 use super::limits::LIST_STEP;
-use super::{FriendState, Friends, LIST_BYTES_MAX, LISTED_MAX};
+use super::{FriendState, Friends, LIST_BYTES_MAX, LISTED_MAX, USERS_PER_CALL_MAX};
 use crate::account::{USER_COLUMNS, USER_COLUMNS_COUNT, User, read_user};
 use crate::cursor;
 use crate::error::{GrpcCode, ServiceError};
 use aether_store::{SqlRow, SqlValue, StoreError, Transaction, values};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// A user with an edge to them.
@@ -62,6 +64,27 @@ impl Friends {
         }
         let limit = usize::try_from(limit).unwrap_or(0);
         let operation = move |transaction: &mut Transaction<'_>| read_page(transaction, user, filter, limit, &after);
+        Ok(self.store.read(operation).await?)
+    }
+
+    /// Returns the edges of the user to the given users, sorted by their ids. Users without an edge are omitted.
+    pub async fn among(&self, user: Uuid, others: Vec<Uuid>) -> Result<Vec<Friend>, ServiceError> {
+        if others.len() > USERS_PER_CALL_MAX {
+            return Err(ServiceError::invalid(format!("At most {USERS_PER_CALL_MAX} users can be sent.")));
+        }
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let select = format!(
+                "SELECT {USER_COLUMNS}, e.state, e.metadata, e.updated_at
+                 FROM friend_edges e JOIN users u ON u.id = e.other_id WHERE e.user_id = ?1 AND e.other_id IN "
+            );
+            let mut friends = BTreeMap::new();
+            each_of(transaction, &select, values![user], &others, |row| {
+                let friend = read(row)?;
+                friends.insert(friend.user.id, friend);
+                Ok(())
+            })?;
+            Ok::<_, StoreError>(friends.into_values().collect())
+        };
         Ok(self.store.read(operation).await?)
     }
 }

@@ -3,8 +3,8 @@
 mod signed;
 
 use super::provider::{
-    Environment, INVALID, MALFORMED, PURCHASES_MAX, PurchaseProvider, Receipt, Shop, ValidateFuture, ValidatedPurchase,
-    ValidatedSubscription, number, text,
+    Environment, INVALID, MALFORMED, PURCHASES_MAX, PurchaseProvider, Receipt, Shop, ShopCredentials, ValidateFuture,
+    ValidatedPurchase, ValidatedSubscription, number, text,
 };
 use super::remote::Remote;
 use crate::clock::WallClock;
@@ -160,6 +160,12 @@ impl PurchaseProvider for Apple {
 
     fn subscription<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, ValidatedSubscription> {
         Box::pin(self.subscribed(receipt))
+    }
+
+    fn with_credentials(&self, credentials: &ShopCredentials) -> Result<Arc<dyn PurchaseProvider>, ServiceError> {
+        let shared_secret = credentials.shared_secret.clone();
+        let settings = AppleSettings { shared_secret, ..self.settings.clone() };
+        Ok(Arc::new(Apple { settings, remote: self.remote.fresh() }))
     }
 }
 

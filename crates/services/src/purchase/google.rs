@@ -1,8 +1,8 @@
 //! Google Play: purchases are queried by their purchase token, with a service account.
 
 use super::provider::{
-    Environment, INVALID, MALFORMED, NOT_BOUGHT, PurchaseProvider, Receipt, Shop, ValidateFuture, ValidatedPurchase,
-    ValidatedSubscription, number, text,
+    Environment, INVALID, MALFORMED, NOT_BOUGHT, PurchaseProvider, Receipt, Shop, ShopCredentials, ValidateFuture,
+    ValidatedPurchase, ValidatedSubscription, number, text,
 };
 use super::remote::{Remote, encoded};
 use crate::clock::WallClock;
@@ -83,13 +83,17 @@ impl Google {
         http_client: HttpClient,
         clock: Arc<dyn WallClock>,
     ) -> Result<Google, ServiceError> {
+        Google::with_remote(settings, Remote::new(Shop::Google, http_client, clock))
+    }
+
+    fn with_remote(settings: GoogleSettings, remote: Remote) -> Result<Google, ServiceError> {
         let key = PrivatePkcs8KeyDer::from_pem_slice(settings.private_key.as_bytes()).ok();
         let key = key.and_then(|key| RsaKeyPair::from_pkcs8(key.secret_pkcs8_der()).ok()).ok_or_else(|| {
             ServiceError::invalid(
                 "The key of Google's service account is not valid: copy private_key from its key file.",
             )
         })?;
-        Ok(Google { settings, key, remote: Remote::new(Shop::Google, http_client, clock) })
+        Ok(Google { settings, key, remote })
     }
 
     async fn validate_purchase(&self, receipt: &Receipt) -> Result<Vec<ValidatedPurchase>, ServiceError> {
@@ -185,6 +189,17 @@ impl PurchaseProvider for Google {
 
     fn subscription<'a>(&'a self, receipt: &'a Receipt) -> ValidateFuture<'a, ValidatedSubscription> {
         Box::pin(self.validate_subscription(receipt))
+    }
+
+    fn with_credentials(&self, credentials: &ShopCredentials) -> Result<Arc<dyn PurchaseProvider>, ServiceError> {
+        let mut settings = self.settings.clone();
+        if !credentials.client_email.is_empty() {
+            settings.client_email.clone_from(&credentials.client_email);
+        }
+        if !credentials.private_key.is_empty() {
+            settings.private_key.clone_from(&credentials.private_key);
+        }
+        Ok(Arc::new(Google::with_remote(settings, self.remote.fresh())?))
     }
 }
 

@@ -9,6 +9,7 @@ mod google;
 mod huawei;
 mod provider;
 mod remote;
+mod samsung;
 pub(crate) mod serve;
 mod stored;
 
@@ -19,8 +20,9 @@ pub use google::{Google, GoogleSettings};
 pub use huawei::{Huawei, HuaweiSettings};
 pub use provider::{
     Environment, ID_BYTES_MAX, PURCHASES_MAX, PurchaseProvider, RECEIPT_BYTES_MAX, RESPONSE_BYTES_MAX, Receipt, Shop,
-    ValidateFuture, ValidatedPurchase, ValidatedSubscription,
+    ShopCredentials, ValidateFuture, ValidatedPurchase, ValidatedSubscription,
 };
+pub use samsung::{Samsung, SamsungSettings};
 
 use crate::clock::WallClock;
 use crate::cursor;
@@ -48,6 +50,8 @@ pub struct Settings {
     pub huawei: Option<HuaweiSettings>,
     /// Facebook Instant Games.
     pub facebook_instant: Option<FacebookInstantSettings>,
+    /// Samsung's Galaxy Store.
+    pub samsung: Option<SamsungSettings>,
 }
 
 /// Purchases and subscriptions of all users.
@@ -135,6 +139,9 @@ impl Purchases {
         if let Some(facebook) = settings.facebook_instant {
             purchases = purchases.with_provider(FacebookInstant::new(&facebook)?);
         }
+        if let Some(samsung) = settings.samsung {
+            purchases = purchases.with_provider(Samsung::new(samsung, http_client.clone(), clock));
+        }
         Ok(purchases)
     }
 
@@ -143,6 +150,15 @@ impl Purchases {
     pub fn with_provider(mut self, provider: impl PurchaseProvider) -> Purchases {
         self.providers.insert(provider.shop(), Arc::new(provider));
         self
+    }
+
+    /// Returns the service with other credentials of one shop.
+    pub fn with_credentials(&self, shop: Shop, credentials: &ShopCredentials) -> Result<Purchases, ServiceError> {
+        let mut purchases = self.clone();
+        if let Some(provider) = self.providers.get(&shop).filter(|_| !credentials.is_empty()) {
+            purchases.providers.insert(shop, provider.with_credentials(credentials)?);
+        }
+        Ok(purchases)
     }
 
     /// Validates a receipt. With `persist`, the purchases are stored for the user and cannot be claimed by another.

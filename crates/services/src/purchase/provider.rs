@@ -4,6 +4,7 @@ use crate::error::{GrpcCode, ServiceError};
 use serde_json::Value;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 /// Maximum bytes of a receipt or its signature: as much as one request can carry.
 pub const RECEIPT_BYTES_MAX: usize = 262_144;
@@ -36,6 +37,8 @@ pub enum Shop {
     Huawei = 2,
     /// Facebook Instant Games.
     FacebookInstant = 3,
+    /// Samsung's Galaxy Store.
+    Samsung = 4,
 }
 
 /// Sandbox or production purchase.
@@ -57,6 +60,17 @@ pub struct Receipt {
     pub text: String,
     /// Signature, for shops that send it separately.
     pub signature: String,
+}
+
+/// Access data of a shop other than the configured ones. Empty texts keep the configured.
+#[derive(Clone, Default)]
+pub struct ShopCredentials {
+    /// Shared secret of the App Store.
+    pub shared_secret: String,
+    /// Service account of Google Play.
+    pub client_email: String,
+    /// Key of the service account, in PEM.
+    pub private_key: String,
 }
 
 /// Purchase validated by a shop. Times are in milliseconds since 1970.
@@ -111,11 +125,30 @@ pub trait PurchaseProvider: Send + Sync + 'static {
         let error = ServiceError::new(GrpcCode::Unimplemented, "Subscriptions of this shop are not supported.");
         Box::pin(async move { Err(error) })
     }
+
+    /// Returns the same provider with other credentials.
+    fn with_credentials(&self, _credentials: &ShopCredentials) -> Result<Arc<dyn PurchaseProvider>, ServiceError> {
+        Err(ServiceError::new(GrpcCode::Unimplemented, "This shop has no credentials that could be replaced."))
+    }
+}
+
+impl ShopCredentials {
+    /// Returns true if all configured credentials are kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shared_secret.is_empty() && self.client_email.is_empty() && self.private_key.is_empty()
+    }
+}
+
+impl std::fmt::Debug for ShopCredentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShopCredentials").finish_non_exhaustive()
+    }
 }
 
 impl Shop {
     /// All shops.
-    pub const ALL: [Shop; 4] = [Shop::Apple, Shop::Google, Shop::Huawei, Shop::FacebookInstant];
+    pub const ALL: [Shop; 5] = [Shop::Apple, Shop::Google, Shop::Huawei, Shop::FacebookInstant, Shop::Samsung];
 
     /// Returns the number used in the database and the API.
     #[must_use]
@@ -131,6 +164,7 @@ impl Shop {
             Shop::Google => "Google Play",
             Shop::Huawei => "Huawei's AppGallery",
             Shop::FacebookInstant => "Facebook Instant Games",
+            Shop::Samsung => "Samsung's Galaxy Store",
         }
     }
 

@@ -35,6 +35,11 @@ impl Remote {
         Remote { shop, http_client, clock, token: Mutex::new(None) }
     }
 
+    /// Returns another access to the same shop, without its access token.
+    pub fn fresh(&self) -> Remote {
+        Remote::new(self.shop, self.http_client.clone(), Arc::clone(&self.clock))
+    }
+
     pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()
     }

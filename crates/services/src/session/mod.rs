@@ -3,6 +3,7 @@
 //! Signing in writes nothing: a pair of tokens is signed, and the history is written in batches a moment later. What
 //! must not be lost is written before the answer: the use of a refresh token, and the end of a session.
 
+mod handlers;
 mod history;
 pub mod keys;
 mod match_tokens;
@@ -12,6 +13,7 @@ mod roles;
 pub(crate) mod serve;
 pub mod tokens;
 
+pub use handlers::{ReportedSession, SessionHandler, SessionHandlers};
 pub use history::{HISTORY_MAX, SessionRecord, SessionState};
 pub use match_tokens::{MATCH_TOKEN_SECONDS, MatchTokens};
 pub use revocations::Revocations;
@@ -107,6 +109,30 @@ impl Sessions {
 
     /// Starts a session.
     pub async fn start(&self, new_session: NewSession<'_>) -> Result<TokenPair, ServiceError> {
+        let expires_at = self.clock.now_seconds() as u64 + u64::from(self.settings.refresh_seconds);
+        Ok(self.pair(self.begin(new_session, expires_at).await?))
+    }
+
+    /// Starts a session of one access token, for server code. It expires at the given time, in seconds since 1970, or after
+    /// the usual time. Returns the token and its expiry.
+    pub async fn issue(
+        &self,
+        new_session: NewSession<'_>,
+        expires_at: Option<u64>,
+    ) -> Result<(String, u64), ServiceError> {
+        let now = self.clock.now_seconds() as u64;
+        let expires_at = expires_at.unwrap_or(now + u64::from(self.settings.access_seconds));
+        if !(now + 1..=now + VALID_SECONDS_MAX).contains(&expires_at) {
+            return Err(ServiceError::invalid(format!(
+                "The expiry {expires_at} must be after the present ({now}), by at most {VALID_SECONDS_MAX} seconds."
+            )));
+        }
+        let claims = self.begin(new_session, expires_at).await?;
+        Ok((self.tokens.sign(&Claims { expires_at, kind: TokenKind::Access, ..claims }), expires_at))
+    }
+
+    /// Notes a new session, and returns its claims, as of a refresh token without an expiry.
+    async fn begin(&self, new_session: NewSession<'_>, expires_at: u64) -> Result<Claims, ServiceError> {
         check_variables(&new_session.variables)?;
         if self.settings.single {
             self.revoke_user(new_session.user, "another session was started").await?;
@@ -117,9 +143,9 @@ impl Sessions {
         let not_before = self.revocations.valid_from(new_session.user).map_or(0, |valid_from| valid_from + 1);
         let issued_at = (now / 1_000).max(not_before) as u64;
         let session = new_id(now);
-        self.history.note_start(session, &new_session, now, now + i64::from(self.settings.refresh_seconds) * 1_000);
+        self.history.note_start(session, &new_session, now, i64::try_from(expires_at * 1_000).unwrap_or(i64::MAX));
         let NewSession { user, username, variables, .. } = new_session;
-        Ok(self.pair(Claims {
+        Ok(Claims {
             session,
             user,
             name: username.to_owned(),
@@ -129,7 +155,7 @@ impl Sessions {
             role: None,
             account_role: self.roles.of(user),
             kind: TokenKind::Refresh(0),
-        }))
+        })
     }
 
     /// Returns the identity in an access token. Guests and development tokens have no account and are rejected.

@@ -1,10 +1,10 @@
 //! HTTP requests, and addresses that they do not reach.
 
-use aether_services::http_client::{HttpClient, HttpClientError, Settings};
+use aether_services::http_client::{HttpClient, HttpClientError, HttpRequest, Method, Settings};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use futures_util::stream::repeat_with;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::net::SocketAddr;
@@ -64,6 +64,29 @@ async fn requests_and_answers_are_transmitted() {
     assert_eq!(posted.body.as_ref(), format!("{address}  {agent} hello").as_bytes());
     let rejected = http_client.get(&format!("http://{address}/teapot"), &[]).await.expect("it answers");
     assert!(rejected.status == 418 && !rejected.is_success() && got.is_success());
+}
+
+#[tokio::test]
+async fn a_request_has_any_method_and_returns_headers() {
+    let show = async |headers: HeaderMap, body: String| {
+        let test = headers.get("x-test").and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
+        ([("x-answer", test)], body)
+    };
+    let address = serve(Router::new().route("/", put(show))).await;
+    let (silent, _) = silent().await;
+    let http_client = local_client();
+    let request = HttpRequest {
+        url: format!("http://{address}/"),
+        method: Method::PUT,
+        headers: vec![("x-test".to_owned(), "yes".to_owned())],
+        body: "hello".into(),
+        time_max: None,
+    };
+    let answer = http_client.request(request.clone()).await.expect("it answers");
+    assert_eq!((answer.status, answer.body.as_ref()), (200, b"hello".as_slice()));
+    assert_eq!(answer.headers.get("x-answer").map(|value| value.as_bytes()), Some(b"yes".as_slice()));
+    let late = HttpRequest { url: format!("http://{silent}/"), time_max: Some(Duration::from_millis(20)), ..request };
+    assert_eq!(http_client.request(late).await, Err(HttpClientError::TimedOut));
 }
 
 #[tokio::test]

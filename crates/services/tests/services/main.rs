@@ -19,6 +19,7 @@ mod rooms;
 mod round_trips;
 mod router;
 mod sessions;
+mod sql;
 mod storage;
 mod wallet;
 mod webhooks;

@@ -468,3 +468,22 @@ async fn guests_and_development_tokens_must_sign_in() {
     let pair = fixture.start(user).await;
     assert!(!fixture.tokens.verify(&pair.access, (NOW / 1_000) as u64, false).expect("it is fresh").is_guest);
 }
+
+#[tokio::test]
+async fn an_issued_token_expires_when_server_code_says() {
+    let fixture = Fixture::new(SETTINGS).await;
+    let user = fixture.user("ann").await;
+    let seconds = (NOW / 1_000) as u64;
+    let (token, expires_at) = fixture.sessions.issue(new_session(user), Some(seconds + 60)).await.expect("it is valid");
+    assert_eq!(expires_at, seconds + 60);
+    let identity = fixture.sessions.check(&token).expect("it is valid");
+    assert_eq!((identity.user, identity.expires_at), (user, seconds + 60));
+    let (_, usual) = fixture.sessions.issue(new_session(user), None).await.expect("it is valid");
+    assert_eq!(usual, seconds + 900);
+    for wrong in [0, seconds, seconds + 7 * 86_400 + 1] {
+        let outcome = fixture.sessions.issue(new_session(user), Some(wrong)).await;
+        assert_eq!(outcome.expect_err("it is out of range").code, GrpcCode::InvalidArgument, "{wrong}");
+    }
+    fixture.clock.advance_ms(61_000);
+    assert!(fixture.sessions.check(&token).is_err());
+}

@@ -2,7 +2,7 @@
 
 use super::fixture::{Fixture, NOW, assert_rejected, by_custom_id, by_device, sign_in};
 use aether_services::GrpcCode;
-use aether_services::account::{SignIn, USERS_MAX, Update};
+use aether_services::account::{RANDOM_USERS_MAX, SignIn, USERS_MAX, Update};
 use aether_services::session::tokens::Role;
 use uuid::Uuid;
 
@@ -176,5 +176,46 @@ async fn a_ban_ends_sessions_and_returns_the_banned_users() {
         assert_eq!(fixture.accounts.unban(vec![one, other]).await, Ok(vec![one]));
         let many = (0..1_025).map(Uuid::from_u128).collect();
         assert_eq!(fixture.accounts.ban(many).await.expect_err("these are many").code, GrpcCode::InvalidArgument);
+    }
+}
+
+#[tokio::test]
+async fn accounts_are_found_by_user_and_by_device() {
+    for fixture in Fixture::all().await {
+        let ann = fixture.accounts.authenticate(sign_in(by_device("device-0001"))).await.expect("it is created").user;
+        let bob = fixture.accounts.authenticate(sign_in(by_device("device-0002"))).await.expect("it is created").user;
+        let devices = ["device-0002", "device-0001", "device-0009"].map(str::to_owned).to_vec();
+        let found = fixture.accounts.accounts_with(vec![ann], devices).await.expect("these are few");
+        let mut users: Vec<Uuid> = found.iter().map(|account| account.user.id).collect();
+        users.sort();
+        let mut expected = [ann, bob];
+        expected.sort();
+        assert_eq!(users, expected, "{}", fixture.name);
+        let many = fixture.accounts.accounts_with(Vec::new(), vec![String::new(); USERS_MAX + 1]).await;
+        assert_rejected(many, GrpcCode::InvalidArgument, "At most 256 users can be requested at once.");
+    }
+}
+
+#[tokio::test]
+async fn random_users_are_distinct_and_reach_everyone() {
+    for fixture in Fixture::all().await {
+        assert_eq!(fixture.accounts.random_users(5).await, Ok(Vec::new()));
+        let mut all = std::collections::BTreeSet::new();
+        for number in 0..40 {
+            let attempt = sign_in(by_device(&format!("device-of-{number:04}")));
+            all.insert(fixture.accounts.authenticate(attempt).await.expect("it is created").user);
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let users = fixture.accounts.random_users(3).await.expect("these are few");
+            let distinct: std::collections::BTreeSet<Uuid> = users.iter().map(|user| user.id).collect();
+            assert_eq!((users.len(), distinct.len()), (3, 3), "{}", fixture.name);
+            seen.extend(distinct);
+        }
+        assert!(seen.is_subset(&all));
+        let everyone = fixture.accounts.random_users(RANDOM_USERS_MAX).await.expect("these are few");
+        assert_eq!(everyone.iter().map(|user| user.id).collect::<std::collections::BTreeSet<_>>(), all);
+        let many = fixture.accounts.random_users(RANDOM_USERS_MAX + 1).await;
+        assert_rejected(many, GrpcCode::InvalidArgument, "At most 1000 random users can be requested.");
     }
 }

@@ -3,9 +3,26 @@
 use super::{World, ids};
 use crate::fixture::error_of;
 use aether_services::GrpcCode;
-use aether_services::friend::{FriendState, LIST_BYTES_MAX, LISTED_MAX, OF_FRIENDS_LISTED_MAX};
+use aether_services::friend::{FriendState, LIST_BYTES_MAX, LISTED_MAX, OF_FRIENDS_LISTED_MAX, USERS_PER_CALL_MAX};
 use std::collections::BTreeSet;
 use uuid::Uuid;
+
+#[tokio::test]
+async fn edges_to_given_users_are_found() {
+    for world in World::all().await {
+        let [ann, bob, cid, dan, eve] = world.users().await;
+        world.befriend(ann, bob).await;
+        world.add(ann, cid).await;
+        world.block(ann, eve).await;
+        let found = world.friends.among(ann, vec![bob, cid, dan, bob]).await.expect("these are few");
+        let states: BTreeSet<_> = found.iter().map(|friend| (friend.user.id, friend.state.number())).collect();
+        let expected = [(bob, FriendState::Friend), (cid, FriendState::InviteSent)];
+        assert_eq!(states, expected.map(|(user, state)| (user, state.number())).into(), "{}", world.fixture.name);
+        assert_eq!(world.friends.among(ann, Vec::new()).await, Ok(Vec::new()));
+        let many = world.friends.among(ann, vec![bob; USERS_PER_CALL_MAX + 1]).await;
+        assert_eq!(error_of(many).0, GrpcCode::InvalidArgument);
+    }
+}
 
 #[tokio::test]
 async fn friends_are_listed_by_state_in_pages() {

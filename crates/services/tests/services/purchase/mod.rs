@@ -4,5 +4,6 @@ mod apple;
 mod fake_shop;
 mod google;
 mod huawei;
+mod samsung;
 mod signed;
 mod stored;
