@@ -81,7 +81,7 @@ impl Scripts {
     }
 }
 
-/// Asks the program for the match of a candidate. None if it has no function for it.
+/// Asks the program for the match of a candidate. None if it has no function for it, or names no match.
 async fn matched(scripts: &Weak<Scripts>, candidate: &Candidate) -> Result<Option<MatchedAnswer>, ServiceError> {
     let Some(scripts) = scripts.upgrade() else { return Ok(None) };
     let Some((program, used)) = scripts.with_function(RegistrationKind::MatchmakerMatched) else { return Ok(None) };
@@ -93,11 +93,8 @@ async fn matched(scripts: &Weak<Scripts>, candidate: &Candidate) -> Result<Optio
         Ok(MultiValue::from_iter([context, json_to_lua(vm.lua(), &users)?]))
     };
     let answered = program.call(&used, (RegistrationKind::MatchmakerMatched, SINGLE), arguments, match_id).await;
-    let plan = match answered.map_err(|error| scripts.failures.report("matchmaker_matched", error))? {
-        Some(id) => MatchPlan::Running(id),
-        None => MatchPlan::Default,
-    };
-    Ok(Some(MatchedAnswer::Accept(plan)))
+    let id = answered.map_err(|error| scripts.failures.report("matchmaker_matched", error))?;
+    Ok(id.map(|id| MatchedAnswer::Accept(MatchPlan::Running(id))))
 }
 
 fn match_id(mut results: MultiValue) -> Result<Option<String>, ScriptError> {
