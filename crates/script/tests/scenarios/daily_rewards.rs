@@ -86,13 +86,13 @@ async fn clients_do_not_write_rewards_and_servers_grant_them() {
     let usual = user.put("/v2/storage", &json!({ "objects": [object("save")] })).await.expect("the server answers");
     assert_eq!(usual.status, 200);
 
-    let (status, _) = rpc(&mut user, "rewards_grant", &json!({ "user_id": user.user, "coins": 50 })).await;
+    let gift = json!({ "user_id": user.user, "coins": 50 });
+    let (status, _) = rpc(&mut user, "rewards_grant", &gift).await;
     assert_eq!(status, 403);
     let mut support = ApiClient::new(scenario.server.http);
     support.authorize("");
     let path = format!("/v2/rpc/rewards_grant?http_key={HTTP_KEY}&unwrap");
-    let gift = json!({ "user_id": user.user, "coins": 50 }).to_string();
-    let granted = support.send("POST", &path, gift).await.expect("the server answers");
+    let granted = support.send("POST", &path, gift.to_string()).await.expect("the server answers");
     assert_eq!((granted.status, granted.json()), (200, json!({ "granted": true })));
     assert_eq!(wallet(&mut user).await, json!({ "coins": 1_050 }));
     let stored = user.get("/v2/notification").await.expect("the server answers").json();
