@@ -163,8 +163,7 @@ impl RunningServer {
         aether_services::remote_value::register_functions(&mut server.extensions.functions);
         server.register_room_types(&config, &registry)?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
-        let modules = std::mem::take(&mut server.modules);
-        let scripts = scripting::open(&config, version, (modules, &mut server.extensions), &registry)?;
+        let scripts = scripting::open(&config, &mut server, &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
         scripting::load(scripts.as_ref(), &services).await?;
