@@ -308,7 +308,7 @@ pub(crate) const MARK: mlua::LightUserData = mlua::LightUserData(std::ptr::witho
 
 /// Returns the function that a coroutine requested by yielding, with its index.
 fn requested(yielded: &MultiValue) -> Result<(usize, &'static Function), ScriptError> {
-    let index = match (yielded.get(0), yielded.get(1)) {
+    let index = match (yielded.front(), yielded.get(1)) {
         (Some(mlua::Value::LightUserData(mark)), Some(index)) if *mark == MARK => index.as_usize(),
         _ => None,
     };
