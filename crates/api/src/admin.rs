@@ -5,6 +5,7 @@ mod bracket;
 mod moderation;
 mod remote_value;
 mod room;
+mod script;
 mod storage_index;
 
 use crate::answers::AnswerBudget;
@@ -214,13 +215,14 @@ fn routes() -> Routes<Admin> {
         .with(remote_value::routes)
         .with(bracket::routes)
         .with(room::routes)
+        .with(script::routes)
         .with(storage_index::routes)
 }
 
 fn description() -> Description {
     Description {
         title: "Aether admin API",
-        text: "Operator's interface: metrics, detailed health, profiles, players, reports, mutes, remote values, rooms, recordings, drain and audit.",
+        text: "Operator's interface: metrics, detailed health, profiles, players, reports, mutes, remote values, rooms, recordings, scripts, drain and audit.",
         error_schema: json!({
             "type": "object",
             "required": ["code", "error"],

@@ -154,9 +154,14 @@ fn match_handlers(vm: &Vm) -> Result<Vec<HandlerInfo>, ScriptError> {
 }
 
 /// Creates a VM and loads all modules into it.
-async fn load_vm(sources: &Arc<Sources>, limits: &CallLimits, services: &ScriptServices) -> Result<Vm, ScriptError> {
+pub(crate) async fn load_vm(
+    sources: &Arc<Sources>,
+    limits: &CallLimits,
+    services: &ScriptServices,
+) -> Result<Vm, ScriptError> {
     let settings = VmSettings { kind: VmKind::Call, memory_max: limits.memory_max, seed: services.seed() };
     let vm = Vm::new(Arc::clone(sources), &settings)?;
+    vm.state().record_metrics(Some(&services.services.game_metrics));
     vm.state().set_now_ms(services.now_ms());
     for module in sources.names() {
         vm.state().registrations().begin_module(module);
@@ -172,7 +177,7 @@ async fn load_vm(sources: &Arc<Sources>, limits: &CallLimits, services: &ScriptS
 }
 
 /// Runs a script until it returns, and answers its requests.
-async fn run(vm: &Vm, mut step: Step, services: &ScriptServices) -> Result<MultiValue, ScriptError> {
+pub(crate) async fn run(vm: &Vm, mut step: Step, services: &ScriptServices) -> Result<MultiValue, ScriptError> {
     loop {
         match step {
             Step::Done(results) => return Ok(results),

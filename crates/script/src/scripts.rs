@@ -5,6 +5,7 @@ use crate::error::ScriptError;
 use crate::matches::{SERVICE_FUNCTION, reload_code, room_type, serve};
 use crate::program::{CallLimits, MatchLimits, Program};
 use crate::registrations::Kind;
+use crate::reload::Loads;
 use crate::source::Sources;
 use crate::value::Value;
 use aether_metrics::Registry;
@@ -52,6 +53,8 @@ pub struct Scripts {
     rooms: OnceLock<Weak<RoomHost>>,
     /// Locked while the scripts are loaded, so that concurrent reloads follow each other.
     loading: tokio::sync::Mutex<()>,
+    /// Outcomes of loading.
+    pub(crate) loads: Loads,
 }
 
 /// Services as a call of a script uses them.
@@ -78,7 +81,8 @@ impl Scripts {
     #[must_use]
     pub fn new(settings: ScriptSettings) -> Arc<Scripts> {
         let (program, rooms, loading) = (RwLock::default(), OnceLock::new(), tokio::sync::Mutex::default());
-        Arc::new(Scripts { settings, program, rooms, loading })
+        let loads = Loads::new(&settings.registry);
+        Arc::new(Scripts { settings, program, rooms, loading, loads })
     }
 
     /// Returns the settings.

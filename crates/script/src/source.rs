@@ -5,6 +5,7 @@ use mlua::chunk::Compiler;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 /// Most modules of a folder.
 pub const MODULES_MAX: usize = 1_000;
@@ -43,7 +44,8 @@ impl Sources {
         let mut bytes = 0;
         for file in files {
             let Some(name) = module_name(folder, &file) else { continue };
-            let text = std::fs::read_to_string(&file).map_err(|error| unreadable(&file, &error))?;
+            let bytes_read = std::fs::read(&file).map_err(|error| unreadable(&file, &error))?;
+            let text = text_of(&name, bytes_read)?;
             bytes += text.len();
             if text.len() > MODULE_BYTES_MAX || bytes > SOURCES_BYTES_MAX {
                 let sentence = format!(
@@ -85,10 +87,7 @@ impl Sources {
             let sentence = format!("the module name `{name}` belongs to the server; rename the file");
             return Err(ScriptError::invalid(sentence));
         }
-        if text.as_bytes().first().is_some_and(|first| *first <= BYTECODE_VERSION_MAX || *first == BYTECODE_SIGNATURE) {
-            let sentence = format!("module `{name}` is bytecode; only the text of a module is loaded");
-            return Err(ScriptError::invalid(sentence));
-        }
+        refuse_bytecode(name, text.as_bytes())?;
         if self.modules.len() >= MODULES_MAX {
             return Err(ScriptError::invalid(format!("the folder has more than {MODULES_MAX} modules")));
         }
@@ -111,6 +110,12 @@ impl Sources {
         self.modules.keys().map(String::as_str)
     }
 
+    /// Returns true if there is a module of this name; `shop/items` also names `shop.items`.
+    #[must_use]
+    pub fn contains(&self, module: &str) -> bool {
+        self.modules.contains_key(module) || self.modules.contains_key(&module.replace('/', "."))
+    }
+
     /// Returns the text of a module.
     #[must_use]
     pub fn text(&self, module: &str) -> Option<&Arc<str>> {
@@ -127,6 +132,27 @@ impl Sources {
             ScriptError::new(ErrorKind::Missing, sentence)
         })?;
         source.bytecode.get_or_init(|| compile(module, &source.text)).clone()
+    }
+}
+
+/// Names, sizes and times of the files of a folder: it changes when a file does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    files: Vec<(PathBuf, u64, Option<SystemTime>)>,
+}
+
+impl Fingerprint {
+    /// Takes the fingerprint of a folder. What cannot be read is left out.
+    pub fn of(folder: &Path) -> Fingerprint {
+        let mut files = Vec::new();
+        // The part that was read before an error counts.
+        let _ = collect(folder, 0, &mut files);
+        files.sort();
+        let file = |path: PathBuf| {
+            let metadata = std::fs::metadata(&path).ok()?;
+            Some((path, metadata.len(), metadata.modified().ok()))
+        };
+        Fingerprint { files: files.into_iter().filter_map(file).collect() }
     }
 }
 
@@ -156,6 +182,18 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), 
         } else if kind.is_file() && path.extension().is_some_and(|it| it == "lua" || it == "luau") {
             files.push(path);
         }
+    }
+    Ok(())
+}
+
+fn text_of(name: &str, bytes: Vec<u8>) -> Result<String, ScriptError> {
+    refuse_bytecode(name, &bytes)?;
+    String::from_utf8(bytes).map_err(|_| ScriptError::invalid(format!("module `{name}` is not text in UTF-8")))
+}
+
+fn refuse_bytecode(name: &str, bytes: &[u8]) -> Result<(), ScriptError> {
+    if bytes.first().is_some_and(|first| *first <= BYTECODE_VERSION_MAX || *first == BYTECODE_SIGNATURE) {
+        return Err(ScriptError::invalid(format!("module `{name}` is bytecode; only the text of a module is loaded")));
     }
     Ok(())
 }

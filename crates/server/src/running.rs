@@ -25,7 +25,7 @@ use aether_rooms::{
     DurableSettings, LiveSessionSettings, LiveSessions, LobbySettings, RecordingSettings, RoomHost, RoomHostSettings,
     RoomLobby, RoomRequests,
 };
-use aether_script::Scripts;
+use aether_script::{ScriptReloader, Scripts};
 use aether_services::Services;
 use aether_store::StoreError;
 use aether_wire::{CloseReason, Encodings, RoomSelector};
@@ -76,6 +76,7 @@ pub struct RunningServer {
     services: Arc<Services>,
     /// Lua scripts, if there is a folder of modules.
     scripts: Option<Arc<Scripts>>,
+    reloader: Option<Arc<ScriptReloader>>,
     sessions: Arc<LiveSessions>,
     origins: Arc<AllowedOrigins>,
     registry: Registry,
@@ -204,6 +205,7 @@ impl RunningServer {
             webtransport: transport.as_ref().map(|open| open.address),
             services,
             scripts,
+            reloader: None,
             sessions,
             origins: Arc::new(allowed_origins(&config, &registry)),
             registry,
@@ -223,6 +225,7 @@ impl RunningServer {
             running.reload_certificates(certificates);
         }
         running.start_maintenance(lobby);
+        running.reload_scripts(&config);
         let health = Arc::clone(&running.backend.database);
         running.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(&running.services), config, health)));
         running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
@@ -344,6 +347,14 @@ impl RunningServer {
                 }
             }
         }));
+    }
+
+    /// Lets operators reload the scripts, and starts the task that watches their files.
+    fn reload_scripts(&mut self, config: &Config) {
+        let Some(scripts) = &self.scripts else { return };
+        let (reloader, watch) = scripting::reloader(config, scripts, &self.services);
+        self.reloader = Some(reloader);
+        self.tasks.extend(watch.map(tokio::spawn));
     }
 
     /// Starts the task that runs once a second, the one that publishes the list of rooms, and the thread that removes ended

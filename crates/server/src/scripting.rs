@@ -3,7 +3,7 @@
 use crate::config::{Config, MODULES_FOLDER};
 use crate::running::StartError;
 use aether_metrics::Registry;
-use aether_script::{CallLimits, MatchLimits, ScriptSettings, Scripts};
+use aether_script::{CallLimits, MatchLimits, ScriptReloader, ScriptSettings, Scripts};
 use aether_services::Services;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub(crate) fn open(
 /// Loads the scripts at the start. A module that does not load stops the start, as a wrong configuration does.
 pub(crate) async fn load(scripts: Option<&Arc<Scripts>>, services: &Arc<Services>) -> Result<(), StartError> {
     let Some(scripts) = scripts else { return Ok(()) };
-    let loaded = scripts.load(services).await;
+    let loaded = scripts.reload(services).await;
     loaded.map_err(|error| StartError::Game(format!("The scripts cannot be loaded: {error}")))?;
     Ok(())
 }
@@ -84,6 +84,19 @@ fn shown(config: &Config, node: &str) -> serde_json::Value {
         },
         "runtime": { "env": config.script.environment, "call_ms": config.script.call_ms },
     })
+}
+
+/// Lets operators reload the scripts. With `script.watch` the returned future reloads them when files change; run it until
+/// the server stops.
+pub(crate) fn reloader(
+    config: &Config,
+    scripts: &Arc<Scripts>,
+    services: &Arc<Services>,
+) -> (Arc<ScriptReloader>, Option<impl Future<Output = ()> + Send + use<>>) {
+    let reloader = Arc::new(ScriptReloader::new(scripts, services));
+    services.host_scripts(Arc::downgrade(&reloader) as _);
+    let watch = config.watches_scripts().then(|| Arc::clone(&reloader).watch());
+    (reloader, watch)
 }
 
 fn environment(entries: &[String]) -> Result<BTreeMap<String, String>, StartError> {

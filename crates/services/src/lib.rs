@@ -17,6 +17,7 @@ pub mod error;
 pub mod event;
 mod facebook;
 pub mod friend;
+pub mod game_metrics;
 pub mod group;
 mod hooks;
 pub mod http_client;

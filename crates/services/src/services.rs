@@ -2,15 +2,16 @@
 
 use crate::account::provider::ProviderSettings;
 use crate::account::{self, Accounts};
-use crate::admin::RoomOperator;
+use crate::admin::{RoomOperator, ScriptOperator};
 use crate::audit::Audit;
 use crate::bracket::{self, Brackets};
 use crate::calls::{CallTable, Functions, MatchTypes};
 use crate::chat::{Chat, ChatParts};
 use crate::clock::WallClock;
-use crate::error::ServiceError;
+use crate::error::{GrpcCode, ServiceError};
 use crate::event::{Events, Handler};
 use crate::friend::Friends;
+use crate::game_metrics::GameMetrics;
 use crate::group::Groups;
 use crate::hooks::Hooks;
 use crate::http_client::{self, HttpClient};
@@ -150,6 +151,8 @@ pub struct Services {
     pub remote_values: Arc<RemoteValues>,
     /// Reported events.
     pub events: Events,
+    /// Metrics that games and scripts record by name.
+    pub game_metrics: Arc<GameMetrics>,
     /// Delivers webhooks, if one is configured.
     pub webhooks: Option<Webhooks>,
     /// Client for outgoing HTTP requests.
@@ -158,6 +161,8 @@ pub struct Services {
     period_hooks: PeriodHooks,
     /// Host of the rooms. Weak, because the host itself owns the services.
     matches: OnceLock<Weak<dyn RoomOperator>>,
+    /// Scripts of the server. Weak, because they use the services.
+    scripts: OnceLock<Weak<dyn ScriptOperator>>,
     is_online: OnceLock<IsOnline>,
 }
 
@@ -240,7 +245,7 @@ fn with_erasers(
 type IsOnline = Box<dyn Fn(Uuid) -> bool + Send + Sync>;
 
 impl Services {
-    /// Opens the services over a store. [`GrpcCode::InvalidArgument`](crate::GrpcCode::InvalidArgument) means that a
+    /// Opens the services over a store. [`GrpcCode::InvalidArgument`] means that a
     /// setting is invalid.
     pub async fn open(
         parts: ServicesParts<'_>,
@@ -298,6 +303,7 @@ impl Services {
             remote_values: Arc::new(remote_values),
             profiles: Profiles::new(store.clone(), Arc::clone(&clock)),
             events: Events::new(store.clone(), Arc::clone(&clock), extensions.event_handlers, announce),
+            game_metrics: Arc::new(GameMetrics::new(registry)),
             hooks: extensions.hooks,
             calls: CallTable::new(extensions.functions, extensions.match_types, registry)?,
             sessions: Arc::new(sessions),
@@ -311,6 +317,7 @@ impl Services {
             store,
             clock,
             matches: OnceLock::new(),
+            scripts: OnceLock::new(),
         })
     }
 
@@ -333,6 +340,18 @@ impl Services {
     /// Returns the operator's access to the rooms.
     pub(crate) fn room_operator(&self) -> Result<Arc<dyn RoomOperator>, ServiceError> {
         self.matches.get().and_then(Weak::upgrade).ok_or(NOT_HOSTED)
+    }
+
+    /// Sets the scripts of the server. Later calls have no effect.
+    pub fn host_scripts(&self, scripts: Weak<dyn ScriptOperator>) {
+        let _ = self.scripts.set(scripts);
+    }
+
+    /// Returns the operator's access to the scripts.
+    pub(crate) fn script_operator(&self) -> Result<Arc<dyn ScriptOperator>, ServiceError> {
+        const NO_SCRIPTS: ServiceError =
+            ServiceError::new(GrpcCode::FailedPrecondition, "This server has no scripts. Set script.folder.");
+        self.scripts.get().and_then(Weak::upgrade).ok_or(NO_SCRIPTS)
     }
 
     /// Sets the function that tells if a user is connected. Until then all users count as offline.

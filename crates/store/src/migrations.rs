@@ -47,6 +47,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 17, name: "moderation", sql: include_str!("../migrations/0017_moderation.sql") },
     Migration { version: 18, name: "remote_values", sql: include_str!("../migrations/0018_remote_values.sql") },
     Migration { version: 19, name: "room_params", sql: include_str!("../migrations/0019_room_params.sql") },
+    Migration { version: 20, name: "leaderboard_ranks", sql: include_str!("../migrations/0020_leaderboard_ranks.sql") },
 ];
 
 /// Line at which the program continues a migration.

@@ -15,6 +15,7 @@ mod leaderboard;
 mod link;
 mod logger;
 mod matches;
+mod matchmaker;
 mod metrics;
 mod moderation;
 mod notification;
@@ -27,6 +28,7 @@ mod sql;
 mod status;
 mod storage;
 mod stream;
+mod table;
 mod tournament;
 mod user;
 mod utility;
@@ -64,6 +66,7 @@ pub(crate) const NOUNS: &[Noun] = &[
     Noun { name: "link", types: link::TYPES, functions: link::FUNCTIONS },
     Noun { name: "logger", types: logger::TYPES, functions: logger::FUNCTIONS },
     Noun { name: "matches", types: matches::TYPES, functions: matches::FUNCTIONS },
+    Noun { name: "matchmaker", types: matchmaker::TYPES, functions: matchmaker::FUNCTIONS },
     Noun { name: "metrics", types: metrics::TYPES, functions: metrics::FUNCTIONS },
     Noun { name: "moderation", types: moderation::TYPES, functions: moderation::FUNCTIONS },
     Noun { name: "notification", types: notification::TYPES, functions: notification::FUNCTIONS },
@@ -109,6 +112,12 @@ pub(crate) fn find(name: &str, is_nk: bool) -> Option<(usize, &'static Function)
     let names = if is_nk { &table.nk } else { &table.aether };
     let index = *names.get(name)?;
     Some((index, table.functions[index]))
+}
+
+/// Returns the names of the functions of a module.
+pub(crate) fn names(is_nk: bool) -> impl Iterator<Item = &'static str> {
+    let names = if is_nk { &table().nk } else { &table().aether };
+    names.keys().copied()
 }
 
 /// Returns the function with an index.

@@ -34,6 +34,7 @@ impl Machine {
     ) -> Result<Machine, ScriptError> {
         let vm = Vm::new(setup.sources.clone(), &VmSettings { kind: VmKind::Match, memory_max, seed })?;
         vm.state().set_now_ms(i64::try_from(now_ms).unwrap_or(i64::MAX));
+        vm.state().record_metrics(setup.metrics.as_ref());
         let returned = load_module(&vm, &setup.module, limit)?;
         let table = match setup.form {
             Form::Aether => vm.state().registrations().match_table(&setup.handler),

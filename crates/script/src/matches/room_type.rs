@@ -73,6 +73,7 @@ impl Maker {
             version: settings.version.clone(),
             sources: Arc::clone(self.program.sources()),
             answers: Vec::new(),
+            metrics: Some(Arc::clone(&services.game_metrics)),
         };
         Ok(Box::new(ScriptGame::new(GameParts {
             setup: match_setup,
@@ -125,6 +126,7 @@ impl LocalMatch {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sources: self.sources,
             answers: Vec::new(),
+            metrics: None,
         };
         let (limits, seed, origin) = (self.limits, self.seed, Origin::Local);
         Ok(Box::new(ScriptGame::new(GameParts { setup, limits, seed, started_ms: 0, origin })?))

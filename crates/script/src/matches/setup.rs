@@ -4,6 +4,7 @@ use super::handler::Form;
 use crate::error::ScriptError;
 use crate::source::Sources;
 use crate::value::{InvalidValue, Key, Map, Value};
+use aether_services::game_metrics::GameMetrics;
 use std::sync::Arc;
 
 /// Values from which a match is made.
@@ -24,6 +25,8 @@ pub(crate) struct MatchSetup {
     pub sources: Arc<Sources>,
     /// Answers of the services during `match_init`, in order.
     pub answers: Vec<Value>,
+    /// Metrics of the server. Not in a recording: a replay records nothing.
+    pub metrics: Option<Arc<GameMetrics>>,
 }
 
 impl MatchSetup {
@@ -67,6 +70,7 @@ impl MatchSetup {
             version: text("version"),
             sources: Arc::new(read_sources(setup.get("sources"))?),
             answers,
+            metrics: None,
         })
     }
 }

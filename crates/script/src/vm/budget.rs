@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Time of metamethods that run beside a call, because the server reads a table of the script.
+const BESIDE_TIME_MAX: Duration = Duration::from_millis(20);
+
 /// Time that the current call of a VM may still run. Waiting for the services does not count.
 #[derive(Clone, Default)]
 pub(crate) struct Budget {
@@ -35,7 +38,15 @@ impl Budget {
         let shared = Arc::clone(&self.shared);
         set_sparse_interrupt(lua, move |safepoint| {
             let deadline = shared.deadline.load(Ordering::Relaxed);
-            if deadline == 0 || now() < deadline {
+            let now = now();
+            if deadline == 0 {
+                // No call runs: this is a metamethod of a table that the server reads.
+                let limit = u64::try_from(BESIDE_TIME_MAX.as_nanos()).unwrap_or(u64::MAX);
+                shared.limit.store(limit, Ordering::Relaxed);
+                shared.deadline.store(now.saturating_add(limit), Ordering::Relaxed);
+                return Ok(VmState::Continue);
+            }
+            if now < deadline {
                 return Ok(VmState::Continue);
             }
             if !shared.is_exceeded.swap(true, Ordering::Relaxed) {

@@ -5,6 +5,8 @@
 
 mod budget;
 mod convert;
+#[cfg(test)]
+mod differences;
 mod failure;
 mod sandbox;
 #[cfg(test)]
@@ -21,10 +23,11 @@ use crate::registrations::Registrations;
 use crate::source::Sources;
 use crate::value::Value;
 use aether_bits::Random;
+use aether_services::game_metrics::GameMetrics;
 use mlua::chunk::ChunkMode;
 use mlua::{Lua, LuaOptions, MultiValue, StdLib, Table, Thread};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Libraries of scripts. The sandbox removes parts of them.
@@ -67,6 +70,8 @@ pub(crate) struct VmState {
     pub registrations: Mutex<Registrations>,
     /// Random numbers of the VM: those of the room in a match.
     pub random: Mutex<Random>,
+    /// Metrics of the server; none in a replay.
+    metrics: OnceLock<Arc<GameMetrics>>,
     /// Time in milliseconds since 1970, set before each call.
     now_ms: AtomicI64,
     created_at: Instant,
@@ -122,6 +127,19 @@ impl VmState {
         self.now_ms.store(now_ms, Ordering::Relaxed);
     }
 
+    /// Records metrics of the scripts from now on.
+    pub fn record_metrics(&self, metrics: Option<&Arc<GameMetrics>>) {
+        if let Some(metrics) = metrics {
+            // Only the first call has an effect.
+            let _ = self.metrics.set(Arc::clone(metrics));
+        }
+    }
+
+    /// Returns the metrics of the server; none in a replay.
+    pub fn metrics(&self) -> Option<&GameMetrics> {
+        self.metrics.get().map(|metrics| &**metrics)
+    }
+
     /// Returns the functions that the modules registered.
     pub fn registrations(&self) -> MutexGuard<'_, Registrations> {
         self.registrations.lock().unwrap_or_else(PoisonError::into_inner)
@@ -142,6 +160,7 @@ impl Vm {
             budget: Budget::default(),
             registrations: Mutex::default(),
             random: Mutex::new(Random::new(settings.seed)),
+            metrics: OnceLock::new(),
             now_ms: AtomicI64::new(0),
             created_at: Instant::now(),
         });
@@ -309,7 +328,11 @@ fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     };
     host.set("keep", lua.create_function(keep)?)?;
     // `table.freeze` refuses a table whose metatable is protected.
-    host.set("freeze", lua.create_function(|_, table: Table| Ok(table.set_readonly(true)))?)?;
+    let freeze = |_: &Lua, table: Table| {
+        table.set_readonly(true);
+        Ok(())
+    };
+    host.set("freeze", lua.create_function(freeze)?)?;
     // A function of Luau could be stopped here, and the error would be lost. The first level is this function.
     let failed = state.budget.clone();
     let describe = move |lua: &Lua, problem: mlua::Value| {

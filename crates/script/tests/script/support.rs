@@ -30,12 +30,28 @@ impl ScriptServer {
         modules: &[(&str, &str)],
         change: impl FnOnce(&mut aether_server::config::Config),
     ) -> ScriptServer {
+        ScriptServer::start_all(modules, change, |server| server).await
+    }
+
+    /// Starts a server with modules. `extend` adds hooks and handlers of the program.
+    pub async fn start_extended(
+        modules: &[(&str, &str)],
+        extend: impl FnOnce(aether_server::Server) -> aether_server::Server,
+    ) -> ScriptServer {
+        ScriptServer::start_all(modules, |_| {}, extend).await
+    }
+
+    async fn start_all(
+        modules: &[(&str, &str)],
+        change: impl FnOnce(&mut aether_server::config::Config),
+        extend: impl FnOnce(aether_server::Server) -> aether_server::Server,
+    ) -> ScriptServer {
         let folder = std::env::temp_dir().join(format!("aether-lua-{}", Uuid::new_v4().simple()));
         std::fs::create_dir_all(&folder).expect("the folder is created");
         for (name, text) in modules {
             write_module(&folder, name, text);
         }
-        let server = start_server(&folder, change).await;
+        let server = start_server(&folder, change, extend).await;
         ScriptServer { server, folder }
     }
 
@@ -52,7 +68,7 @@ impl ScriptServer {
         let change = |config: &mut aether_server::config::Config| {
             config.database.url = Some(aether_server::config::Secret::new(&url));
         };
-        self.server = start_server(&self.folder, change).await;
+        self.server = start_server(&self.folder, change, |server| server).await;
         self
     }
 
@@ -72,6 +88,15 @@ impl ScriptServer {
         scripts.load(self.server.services()).await.map(|_| ()).map_err(|error| error.to_string())
     }
 
+    /// Loads the modules again, as an operator.
+    pub async fn reload_as_operator(&self) {
+        let key = std::fs::read_to_string(self.server.data_dir().join("admin.key")).expect("the server has a key");
+        let mut operator = ApiClient::new(self.server.admin);
+        operator.authorize(format!("Bearer {}", key.trim()));
+        let answer = operator.post("/api/scripts/reload", &json!({})).await.expect("the server answers");
+        assert_eq!(answer.status, 200, "{}", answer.json());
+    }
+
     /// Signs a new user in.
     pub async fn user(&self) -> ApiClient {
         ApiClient::new_user(self.server.http).await
@@ -83,13 +108,17 @@ impl ScriptServer {
     }
 }
 
-async fn start_server(folder: &std::path::Path, change: impl FnOnce(&mut aether_server::config::Config)) -> TestServer {
+async fn start_server(
+    folder: &std::path::Path,
+    change: impl FnOnce(&mut aether_server::config::Config),
+    extend: impl FnOnce(aether_server::Server) -> aether_server::Server,
+) -> TestServer {
     let configured = folder.to_owned();
     let configure = |config: &mut aether_server::config::Config| {
         config.script.folder = Some(configured);
         change(config);
     };
-    TestServer::start(configure).await
+    TestServer::start_with(configure, extend).await
 }
 
 fn write_module(folder: &std::path::Path, name: &str, text: &str) {

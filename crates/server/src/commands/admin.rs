@@ -109,6 +109,12 @@ pub enum AdminAction {
     },
     /// List recordings and their states
     Recordings,
+    /// List modules and functions of the Lua scripts, show the last error, or load the scripts again
+    Scripts {
+        /// modules, functions, error or reload
+        #[arg(default_value = "modules", value_parser = ["modules", "functions", "error", "reload"])]
+        action: String,
+    },
     /// Begin or end a drain, or show it: no new rooms and joins, clients are told, and the server is not ready
     Drain {
         /// start, stop or show
@@ -301,6 +307,15 @@ impl AdminAction {
             }
             AdminAction::Room { action } => action.call(),
             AdminAction::Recordings => AdminCall::get("/api/recordings".to_owned(), Table("recordings")),
+            AdminAction::Scripts { action } => {
+                let list = |form| AdminCall::get("/api/scripts".to_owned(), form);
+                match action.as_str() {
+                    "reload" => AdminCall::post("/api/scripts/reload".to_owned(), json!({}), Record),
+                    "functions" => list(Table("functions")),
+                    "error" => list(AnswerForm::Field("error")),
+                    _ => list(Table("modules")),
+                }
+            }
             AdminAction::Drain { action } => {
                 let path = "/api/drain".to_owned();
                 match action.as_str() {

@@ -7,6 +7,7 @@ mod load;
 pub mod migrate;
 pub mod replay;
 pub mod rooms;
+pub mod script;
 pub mod seed;
 pub mod serve;
 pub mod token;
@@ -20,6 +21,7 @@ use check::CheckArguments;
 use migrate::MigrateArguments;
 use replay::ReplayArguments;
 use rooms::RoomsArguments;
+use script::ScriptArguments;
 use seed::SeedArguments;
 use serve::ServeArguments;
 use std::process::ExitCode;
@@ -46,6 +48,8 @@ pub enum Command {
     Rooms(RoomsArguments),
     /// Manage players and rooms of a running server, record rooms, and drain it
     Admin(AdminArguments),
+    /// Check and run Lua modules, or print type definitions and the reference of their functions
+    Script(ScriptArguments),
     /// Replay a recorded room, compare every tick with the recording and print the last hash
     Replay(ReplayArguments),
     /// Run the server and record every room
@@ -67,6 +71,7 @@ impl Command {
             Command::Seed(arguments) => print(block_on(arguments.run())),
             Command::Rooms(arguments) => print(block_on(arguments.run())),
             Command::Admin(arguments) => print(block_on(arguments.run())),
+            Command::Script(arguments) => print(script::run(server, arguments)),
             Command::Replay(arguments) => print(replay::run(&server, &arguments)),
             Command::Load(arguments) => load::run(&server, arguments),
         }

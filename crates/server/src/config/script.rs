@@ -16,6 +16,9 @@ section! {
         /// Loads the modules that are part of the program, such as those of the game Quilt. A file of the same name in the
         /// folder replaces a module.
         built_in: bool = true;
+        /// Loads modules again when their files change. Default: true on loopback without trusted proxies, false on a
+        /// public server, where `aether admin scripts reload` loads them.
+        watch: Option<bool> = None;
         /// Processor time of one call: an RPC function or a hook. A script that exceeds it is stopped with an error. Time in
         /// which it waits for the database does not count.
         call_ms: u32 = 50, within 1..=10000;
@@ -42,5 +45,11 @@ impl Config {
     pub fn script_folder(&self) -> Option<PathBuf> {
         let default = self.data_dir.join(MODULES_FOLDER);
         self.script.folder.clone().or_else(|| default.is_dir().then_some(default))
+    }
+
+    /// Returns true if changed modules are loaded at once.
+    #[must_use]
+    pub fn watches_scripts(&self) -> bool {
+        self.script.watch.unwrap_or(!self.is_public())
     }
 }

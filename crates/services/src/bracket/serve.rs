@@ -102,7 +102,7 @@ impl Serve for CreateBracket {
     const ACCESS: Access = Access::Manage;
 
     async fn serve(call: &Call<'_>, request: CreateBracketRequest) -> Result<ShownBracket, ServiceError> {
-        let definition = definition(request, call.services.clock.now_ms())?;
+        let definition = request.into_definition(call.services.clock.now_ms())?;
         audit::<CreateBracket>(call, &definition.id).await?;
         Ok(shown(&*call.services.brackets.create(definition).await?))
     }
@@ -187,27 +187,31 @@ fn parse(request: &BracketMatchResultRequest) -> Result<(usize, Verdict, [u32; 2
     Ok((number, verdict, scores))
 }
 
-fn definition(request: CreateBracketRequest, now_ms: i64) -> Result<Definition, ServiceError> {
-    let format = Format::from_name(&request.format).ok_or_else(|| {
-        let names = Format::ALL.map(|format| format!("`{}`", format.name())).join(", ");
-        ServiceError::invalid(format!("A bracket's format is one of {names}."))
-    })?;
-    let seeding = match request.seeding.as_str() {
-        "" => Some(Seeding::Order),
-        name => Seeding::read(name, request.leaderboard_id),
-    };
-    let seeding = seeding.ok_or_else(|| ServiceError::invalid("A seeding is `order`, `rating` or `leaderboard`."))?;
-    let negative = |_| ServiceError::invalid("`rounds`, `match_seconds` and `max_size` must not be negative.");
-    let rounds = u32::try_from(request.rounds.unwrap_or(0)).map_err(negative)?;
-    let max_size = request.max_size.map(usize::try_from).transpose().map_err(negative)?;
-    let id = if request.id.is_empty() { new_id(now_ms).to_string() } else { request.id };
-    let default = Definition::new(id, format);
-    Ok(Definition {
-        title: request.title,
-        rules: Rules { format, rounds, match_seconds: request.match_seconds.unwrap_or(0).into() },
-        seeding,
-        max_size: max_size.unwrap_or(default.max_size),
-        metadata: request.metadata.unwrap_or(default.metadata),
-        id: default.id,
-    })
+impl CreateBracketRequest {
+    /// Returns the definition of the bracket. Without an id, it gets a new one.
+    pub fn into_definition(self, now_ms: i64) -> Result<Definition, ServiceError> {
+        let format = Format::from_name(&self.format).ok_or_else(|| {
+            let names = Format::ALL.map(|format| format!("`{}`", format.name())).join(", ");
+            ServiceError::invalid(format!("A bracket's format is one of {names}."))
+        })?;
+        let seeding = match self.seeding.as_str() {
+            "" => Some(Seeding::Order),
+            name => Seeding::read(name, self.leaderboard_id),
+        };
+        let seeding =
+            seeding.ok_or_else(|| ServiceError::invalid("A seeding is `order`, `rating` or `leaderboard`."))?;
+        let negative = |_| ServiceError::invalid("`rounds`, `match_seconds` and `max_size` must not be negative.");
+        let rounds = u32::try_from(self.rounds.unwrap_or(0)).map_err(negative)?;
+        let max_size = self.max_size.map(usize::try_from).transpose().map_err(negative)?;
+        let id = if self.id.is_empty() { new_id(now_ms).to_string() } else { self.id };
+        let default = Definition::new(id, format);
+        Ok(Definition {
+            title: self.title,
+            rules: Rules { format, rounds, match_seconds: self.match_seconds.unwrap_or(0).into() },
+            seeding,
+            max_size: max_size.unwrap_or(default.max_size),
+            metadata: self.metadata.unwrap_or(default.metadata),
+            id: default.id,
+        })
+    }
 }

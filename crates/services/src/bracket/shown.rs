@@ -5,6 +5,20 @@ use super::{Bracket, Claim, Entrant, Outcome, Slot, Standing, State};
 use crate::rfc3339;
 use uuid::Uuid;
 
+impl Bracket {
+    /// Returns the form in answers, without entrants and matches.
+    #[must_use]
+    pub fn to_summary(&self) -> ShownBracket {
+        shown(self)
+    }
+
+    /// Returns the form in answers, with entrants and matches.
+    #[must_use]
+    pub fn to_detail(&self) -> BracketDetail {
+        detail(self)
+    }
+}
+
 /// Returns the message of a bracket without its entrants and matches.
 pub(super) fn shown(bracket: &Bracket) -> ShownBracket {
     let definition = &bracket.definition;

@@ -128,6 +128,7 @@ impl Operations {
             .and(admin::serve_remote_value::operations)
             .and(admin::serve_room::operations)
             .and(admin::serve_storage_index::operations)
+            .and(admin::serve_script::operations)
             .and(bracket::serve::operations)
             .and(chat::serve::operations)
             .and(event::serve::operations)

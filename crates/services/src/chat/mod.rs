@@ -224,6 +224,32 @@ impl Chat {
         self.change(Author::Server, channel, id, None).await
     }
 
+    /// Changes the content of a stored message, for server code that acts for its sender.
+    pub async fn update_as(
+        &self,
+        sender: Uuid,
+        channel: &Channel,
+        id: Uuid,
+        content: String,
+    ) -> Result<ChatMessage, ServiceError> {
+        check_content(&content)?;
+        self.change(Author::User(sender), channel, id, Some(content)).await
+    }
+
+    /// Removes a stored message, for server code that acts for its sender or for an admin of its group.
+    pub async fn remove_as(&self, sender: Uuid, channel: &Channel, id: Uuid) -> Result<ChatMessage, ServiceError> {
+        self.change(Author::User(sender), channel, id, None).await
+    }
+
+    /// Sends the change of a message to the members without changing the history, for server code. The code of the
+    /// message says which change it is.
+    pub fn send_change(&self, new: &NewMessage, id: Uuid) -> Result<ChatMessage, ServiceError> {
+        check_content(&new.content)?;
+        let message = ChatMessage::new(new, 0, id, self.clock.now_ms());
+        self.deliver(&message);
+        Ok(message)
+    }
+
     /// Returns a page of the history. A user must be allowed to join the channel; server code may read all.
     pub async fn history(
         &self,

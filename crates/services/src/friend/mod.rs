@@ -23,17 +23,20 @@ pub use relation::FriendState;
 
 use crate::chat::Channel;
 use crate::clock::WallClock;
-use crate::error::ServiceError;
+use crate::error::{GrpcCode, ServiceError};
 use crate::notification::Notifications;
 use crate::router::Router;
 use crate::storage::json::check_object;
-use aether_store::{Store, StoreError, Transaction, values};
+use aether_store::{Statements, Store, StoreError, Transaction, values};
 use blocks::Blocks;
 use change::Change;
 use relation::Action;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use uuid::Uuid;
+
+const NO_EDGE: ServiceError =
+    ServiceError::new(GrpcCode::NotFound, "The users are not friends, and there is no invite or block. Add one first.");
 
 /// Users that a call names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,6 +96,17 @@ impl Friends {
             self.router.close_stream(Channel::direct(user, other)?.stream());
         }
         Ok(())
+    }
+
+    /// Changes the metadata of a user about another one. Metadata is a JSON object.
+    pub async fn update_metadata(&self, user: Uuid, other: Uuid, metadata: &str) -> Result<(), ServiceError> {
+        check_object("The metadata of a friend", metadata, METADATA_BYTES_MAX)?;
+        let update = "UPDATE friend_edges SET metadata = ?3 WHERE user_id = ?1 AND other_id = ?2";
+        let update = Statements::writing(update, values![user, other, metadata]);
+        match self.store.run(update, |answers| Ok::<_, ServiceError>(answers.changed(0))).await? {
+            0 => Err(NO_EDGE),
+            _ => Ok(()),
+        }
     }
 
     /// Reads the blocks of a user into memory, for [`Friends::blocks_of`], until the user's last session ends.

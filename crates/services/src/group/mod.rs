@@ -45,7 +45,7 @@ const NAME_TAKEN: ServiceError = ServiceError::new(
 );
 const SERVER_ONLY: ServiceError = ServiceError::new(
     GrpcCode::PermissionDenied,
-    "Only server code may change the metadata and the maximum size of a group.",
+    "Only server code may change the metadata, the maximum size and the creator of a group.",
 );
 
 /// Group to create.
@@ -88,6 +88,8 @@ pub struct GroupUpdate {
     pub metadata: Option<String>,
     /// Maximum number of members. For server code only.
     pub max_count: Option<u32>,
+    /// User who counts as the creator. For server code only.
+    pub creator: Option<Uuid>,
 }
 
 /// Groups of a server.
@@ -110,15 +112,22 @@ impl Groups {
         Groups { store, clock, router, notifications }
     }
 
-    /// Creates a group. The user is its first superadmin.
+    /// Creates a group. The user is its creator and first superadmin.
     pub async fn create(&self, user: Uuid, new: NewGroup) -> Result<Group, ServiceError> {
+        self.create_for(user, user, new).await
+    }
+
+    /// Creates a group for a user, who is its first superadmin. The creator may be another user, or the nil id for the
+    /// server.
+    pub async fn create_for(&self, user: Uuid, creator: Uuid, new: NewGroup) -> Result<Group, ServiceError> {
         let new = new.check()?;
         let now_ms = self.clock.now_ms();
         let id = new_id(now_ms);
         let operation = move |transaction: &mut Transaction<'_>| {
             change::lock_users(transaction, &[user])?;
             change::check_quota(transaction, user)?;
-            insert(transaction, id, user, &new, now_ms)?;
+            insert(transaction, (id, creator), &new, now_ms)?;
+            rows::write_role(transaction, id, user, GroupRole::Superadmin, now_ms)?;
             rows::find(transaction, id)?.ok_or(NOT_FOUND)
         };
         self.store.write(operation).await.map_err(name_taken)
@@ -126,7 +135,7 @@ impl Groups {
 
     /// Changes a group, on behalf of an admin, or of the server.
     pub async fn update(&self, by: Option<Uuid>, group: Uuid, update: GroupUpdate) -> Result<(), ServiceError> {
-        if by.is_some() && (update.metadata.is_some() || update.max_count.is_some()) {
+        if by.is_some() && (update.metadata.is_some() || update.max_count.is_some() || update.creator.is_some()) {
             return Err(SERVER_ONLY);
         }
         let (update, now_ms) = (update.check()?, self.clock.now_ms());
@@ -174,6 +183,22 @@ impl Groups {
         }
         Ok(self.store.read(move |transaction| rows::by_ids(transaction, &ids)).await?)
     }
+
+    /// Returns up to `count` groups in a random order. All groups have the same chance if there are at most
+    /// [`limits::EXAMINED_MAX`]; with more, groups that were created at about the same time come together.
+    pub async fn random(&self, count: usize) -> Result<Vec<Group>, ServiceError> {
+        if count > limits::GROUPS_PER_CALL_MAX {
+            let most = limits::GROUPS_PER_CALL_MAX;
+            return Err(ServiceError::invalid(format!("At most {most} groups can be requested at once.")));
+        }
+        let operation = move |transaction: &mut Transaction<'_>| {
+            let mut ids = rows::random_window(transaction, limits::EXAMINED_MAX)?;
+            ids.sort_by_cached_key(|_| Uuid::new_v4());
+            ids.truncate(count);
+            rows::by_ids(transaction, &ids)
+        };
+        Ok(self.store.read(operation).await?)
+    }
 }
 
 /// Stream of the members who are in the group's chat.
@@ -188,8 +213,7 @@ fn name_taken(error: ServiceError) -> ServiceError {
 
 fn insert(
     transaction: &mut Transaction<'_>,
-    id: Uuid,
-    user: Uuid,
+    (id, creator): (Uuid, Uuid),
     new: &CheckedGroup,
     now_ms: i64,
 ) -> Result<(), ServiceError> {
@@ -200,7 +224,7 @@ fn insert(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13, ?13)",
         values![
             id,
-            user,
+            creator,
             &name.name,
             &name.key,
             &name.keys.skeleton,
@@ -214,7 +238,6 @@ fn insert(
             now_ms
         ],
     )?;
-    rows::write_role(transaction, id, user, GroupRole::Superadmin, now_ms)?;
     rows::write_tags(transaction, id, &new.tags)?;
     Ok(())
 }
@@ -231,7 +254,7 @@ fn write_update(
             name_skeleton = coalesce(?4, name_skeleton), name_folded = coalesce(?5, name_folded),
             description = coalesce(?6, description), avatar_url = coalesce(?7, avatar_url),
             lang_tag = coalesce(?8, lang_tag), metadata = coalesce(?9, metadata), open = coalesce(?10, open),
-            max_count = coalesce(?11, max_count), updated_at = ?12
+            max_count = coalesce(?11, max_count), updated_at = ?12, creator = coalesce(?13, creator)
          WHERE id = ?1",
         values![
             group,
@@ -245,7 +268,8 @@ fn write_update(
             &update.metadata,
             update.is_open,
             *max_count,
-            now_ms
+            now_ms,
+            update.creator
         ],
     )?;
     if let Some(tags) = tags {

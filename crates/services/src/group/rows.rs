@@ -83,6 +83,28 @@ pub(super) fn by_ids(transaction: &mut Transaction<'_>, ids: &[Uuid]) -> Result<
     Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
 }
 
+/// Returns the ids of up to `count` groups that follow each other in the order of the ids, from a random one on. After the
+/// last one, it continues with the first.
+pub(super) fn random_window(transaction: &mut Transaction<'_>, count: usize) -> Result<Vec<Uuid>, StoreError> {
+    let ends = ["ASC", "DESC"].map(|order| format!("SELECT id FROM groups ORDER BY id {order} LIMIT 1"));
+    let mut found = Vec::new();
+    for end in &ends {
+        found.extend(transaction.row(end, &[], |row| row.get::<Uuid>(0))?);
+    }
+    let [first, last] = found.as_slice() else { return Ok(Vec::new()) };
+    let span = last.as_u128() - first.as_u128();
+    // The lower bits of a random id are random.
+    let random = (Uuid::new_v4().as_u128() << 64) | u128::from(Uuid::new_v4().as_u64_pair().1);
+    let start = Uuid::from_u128(first.as_u128() + if span == u128::MAX { random } else { random % (span + 1) });
+    let mut ids = Vec::new();
+    for condition in [">=", "<"] {
+        let select = format!("SELECT id FROM groups WHERE id {condition} ?1 ORDER BY id LIMIT ?2");
+        let rest = (count - ids.len()) as i64;
+        ids.extend(transaction.rows(&select, values![start, rest], |row| row.get::<Uuid>(0))?);
+    }
+    Ok(ids)
+}
+
 /// Gives a user a role, from a time on.
 pub(super) fn write_role(
     transaction: &mut Transaction<'_>,

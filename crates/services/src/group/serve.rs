@@ -99,6 +99,7 @@ impl Serve for UpdateGroup {
             tags: (request.clear_tags || !request.tags.is_empty()).then_some(request.tags),
             metadata: None,
             max_count: None,
+            creator: None,
         };
         call.services.groups.update(by(call)?, group_id(&request.group_id)?, update).await?;
         Ok(Empty::default())

@@ -73,6 +73,8 @@ pub struct Board {
     pub(super) number: u64,
     /// Set when the board is deleted, for those who still hold it.
     pub(super) deleted: AtomicBool,
+    /// False if its records show no ranks.
+    has_ranks: AtomicBool,
 }
 
 /// Time from one reset to before the next.
@@ -147,6 +149,7 @@ impl Board {
             first_unreported_end: AtomicI64::new(i64::MAX),
             number: BOARDS.fetch_add(1, Ordering::Relaxed),
             deleted: AtomicBool::new(false),
+            has_ranks: AtomicBool::new(true),
         };
         board.mark_reported(Due::Reset(reported_until[0]));
         board.mark_reported(Due::End(reported_until[1]));
@@ -210,6 +213,17 @@ impl Board {
         first.store(next.unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
+    /// Returns true if its records show ranks.
+    #[must_use]
+    pub fn has_ranks(&self) -> bool {
+        self.has_ranks.load(Ordering::Relaxed)
+    }
+
+    /// Sets if its records show ranks.
+    pub(super) fn show_ranks(&self, has_ranks: bool) {
+        self.has_ranks.store(has_ranks, Ordering::Relaxed);
+    }
+
     /// Returns true if `new` is better than `old`.
     pub(super) fn is_better(&self, new: Score, old: Score) -> bool {
         match self.definition.order {
@@ -231,7 +245,10 @@ impl Board {
             id: id.clone(),
             tournament: read_terms(row)?,
         };
-        Board::new(definition, row.get(6)?, [row.get(7)?, row.get(8)?]).map_err(|_| damaged("schedule"))
+        let board = Board::new(definition, row.get(6)?, [row.get(7)?, row.get(8)?]);
+        let board = board.map_err(|_| damaged("schedule"))?;
+        board.show_ranks(row.get(18)?);
+        Ok(board)
     }
 }
 
@@ -256,7 +273,7 @@ fn read_terms(row: &SqlRow<'_>) -> Result<Option<Terms>, StoreError> {
 /// Columns that [`Board::read`] reads.
 pub(super) const COLUMNS: &str = "id, authoritative, sort_order, operator, reset_schedule, metadata, created_at, \
      reset_told_until, end_reported_until, duration, title, description, category, start_time, end_time, max_size, \
-     max_num_score, join_required";
+     max_num_score, join_required, has_ranks";
 
 impl Operator {
     /// Returns the number used in the database.

@@ -101,7 +101,7 @@ impl Leaderboards {
     ) -> Result<RecordList, ServiceError> {
         let board = self.board(board_id)?;
         let current = board.expiry(self.clock.now_seconds());
-        self.page(&board, current, owners, query, PAGE_LIMITS).await
+        Ok(self.page(&board, current, owners, query, PAGE_LIMITS).await?.shown_by(&board))
     }
 
     /// Lists the records around an owner's record, including it. Empty if the owner has none. With a cursor, it
@@ -114,7 +114,7 @@ impl Leaderboards {
     ) -> Result<RecordList, ServiceError> {
         let board = self.board(board_id)?;
         let current = board.expiry(self.clock.now_seconds());
-        self.page_around(&board, current, owner, query, AROUND_LIMITS).await
+        Ok(self.page_around(&board, current, owner, query, AROUND_LIMITS).await?.shown_by(&board))
     }
 
     /// Lists records as [`Leaderboards::records`] does. `current` is the period of queries without an expiry.
@@ -153,6 +153,21 @@ impl Leaderboards {
         self.list(board, expiry, window, &[]).await
     }
 
+    /// Returns the cursor of the page that begins with the record of a rank. Beyond the last record the page is empty.
+    pub async fn cursor_from_rank(&self, board_id: &str, rank: u64, expiry: i64) -> Result<String, ServiceError> {
+        if rank == 0 {
+            return Err(ServiceError::invalid("A rank must be 1 or more."));
+        }
+        let board = self.board(board_id)?;
+        let now = self.clock.now_seconds();
+        let expiry = if expiry == 0 { board.expiry(now) } else { expiry };
+        let period = self.periods.ready(&board, expiry, now).await?;
+        let before = |ranking: &Ranking| ranking.at((rank - 1).min(ranking.len() as u64));
+        // A page follows the record of its cursor; nothing precedes the first page.
+        let before = period.with_ranking(before).flatten();
+        Ok(before.map(|before| cursor::encode(&PageCursor::at(&board, expiry, &before, false))).unwrap_or_default())
+    }
+
     async fn list(
         &self,
         board: &Arc<Board>,
@@ -179,6 +194,28 @@ impl Leaderboards {
     }
 }
 
+impl PageCursor {
+    /// Returns the position of a record.
+    fn at(board: &Board, expiry: i64, ranked: &RankedRecord, backwards: bool) -> PageCursor {
+        PageCursor {
+            board: board.definition.id.clone(),
+            expiry,
+            score: ranked.score.score,
+            subscore: ranked.score.subscore,
+            owner: owner_id(ranked),
+            backwards,
+        }
+    }
+}
+
+impl RecordList {
+    /// Leaves the ranks out if the board shows none.
+    pub(crate) fn shown_by(mut self, board: &Board) -> RecordList {
+        self.records.iter_mut().chain(&mut self.owner_records).for_each(|record| record.show_rank_of(board));
+        self
+    }
+}
+
 impl Outline {
     fn all(&self) -> impl Iterator<Item = &RankedRecord> {
         self.page.iter().chain(&self.owners)
@@ -202,16 +239,8 @@ impl Outline {
         });
         let mut page: Vec<Record> = page.collect();
         reassign_ranks(&mut page, board.definition.order);
-        let cursor = |ranked: &RankedRecord, backwards: bool| {
-            cursor::encode(&PageCursor {
-                board: board.definition.id.clone(),
-                expiry,
-                score: ranked.score.score,
-                subscore: ranked.score.subscore,
-                owner: owner_id(ranked),
-                backwards,
-            })
-        };
+        let cursor =
+            |ranked: &RankedRecord, backwards: bool| cursor::encode(&PageCursor::at(board, expiry, ranked, backwards));
         let first = self.page.first().filter(|first| first.rank > 1);
         let last = self.page.last().filter(|last| last.rank < self.rank_count);
         RecordList {

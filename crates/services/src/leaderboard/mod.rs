@@ -189,10 +189,30 @@ impl Leaderboards {
             // The rest is still a board. It is created anew, because holders of the old one are cut off.
             let Board { definition, created_at_ms, .. } = &*board;
             let reported_until = board.last_reset(self.clock.now_seconds()).max(created_at_ms.div_euclid(1_000));
-            let board = Board::new(definition.clone(), *created_at_ms, [reported_until; 2])?;
-            self.boards_mut(|boards| boards.insert(board_id.to_owned(), Arc::new(board)));
+            let rest = Board::new(definition.clone(), *created_at_ms, [reported_until; 2])?;
+            rest.show_ranks(board.has_ranks());
+            self.boards_mut(|boards| boards.insert(board_id.to_owned(), Arc::new(rest)));
         }
         outcome.map(|()| true)
+    }
+
+    /// Shows no ranks in records of a board from now on. Records are still listed in their order. Returns false if there
+    /// is no such board.
+    pub async fn disable_ranks(&self, board_id: &str) -> Result<bool, ServiceError> {
+        match self.board(board_id) {
+            Ok(board) => self.disable_ranks_of(&board).await.map(|()| true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Shows no ranks of a board or a tournament, as [`Leaderboards::disable_ranks`] does.
+    pub(crate) async fn disable_ranks_of(&self, board: &Board) -> Result<(), ServiceError> {
+        let id = board.definition.id.clone();
+        let sql = "UPDATE leaderboards SET has_ranks = FALSE WHERE id = ?1";
+        let stored = self.store.write(move |transaction| transaction.execute(sql, values![&id]));
+        stored.await.map_err(|error: StoreError| ServiceError::from(error))?;
+        board.show_ranks(false);
+        Ok(())
     }
 
     /// Returns a board. A tournament is none.

@@ -1,5 +1,6 @@
 //! Records and their database columns.
 
+use super::board::Board;
 use aether_ranks::Score;
 use aether_store::{SqlRow, SqlValue, Statements, StoreError, Transaction};
 use std::collections::HashMap;
@@ -27,7 +28,7 @@ pub struct Record {
     pub updated_at_ms: i64,
     /// End of its period, in seconds since 1970. 0 for never.
     pub expiry: i64,
-    /// Rank. The best is 1.
+    /// Rank. The best is 1. 0 if the board shows no ranks.
     pub rank: u64,
 }
 
@@ -54,6 +55,13 @@ impl Record {
             expiry: row.get(9)?,
             rank: 0,
         })
+    }
+
+    /// Leaves the rank out if the board shows none.
+    pub(crate) fn show_rank_of(&mut self, board: &Board) {
+        if !board.has_ranks() {
+            self.rank = 0;
+        }
     }
 }
 

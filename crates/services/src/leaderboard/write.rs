@@ -75,9 +75,15 @@ impl Leaderboards {
     pub async fn write(&self, caller: &Caller, board_id: &str, write: RecordWrite) -> Result<Record, ServiceError> {
         let board = self.board(board_id)?;
         may_change(caller, &board, write.owner)?;
+        let mut record = self.write_ranked(&board, write).await?;
+        record.show_rank_of(&board);
+        Ok(record)
+    }
+
+    async fn write_ranked(&self, board: &Arc<Board>, write: RecordWrite) -> Result<Record, ServiceError> {
         let now_ms = self.clock.now_ms();
         let expiry = board.expiry(now_ms.div_euclid(1_000));
-        let upsert = self.begin_upsert(board, expiry, now_ms, write).await?;
+        let upsert = self.begin_upsert(Arc::clone(board), expiry, now_ms, write).await?;
         if let Some(record) = self.unchanged_record(&upsert).await? {
             return Ok(record);
         }
@@ -114,6 +120,7 @@ impl Leaderboards {
         });
         let mut record = written.await.map_err(|error| done.explain(error))?;
         record.rank = done.rank.load(Ordering::Relaxed);
+        record.show_rank_of(&done.board);
         Ok(record)
     }
 

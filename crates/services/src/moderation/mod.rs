@@ -19,7 +19,8 @@ pub use limits::{
     STATEMENTS_MAX, TEXT_BYTES_MAX,
 };
 pub use mute::{Mute, MutePage, NewMute};
-pub(crate) use notice::{tell_muted, tell_warned};
+pub use notice::tell_muted;
+pub(crate) use notice::tell_warned;
 pub(crate) use queue::ALREADY_RESOLVED;
 pub use queue::{Decision, History, Report, ReportFilter, ReportPage, Resolution, Resolved};
 pub use report::{Filed, NewReport, ReportedMessage, Statement};

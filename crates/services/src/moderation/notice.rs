@@ -9,7 +9,7 @@ use tracing::warn;
 use uuid::Uuid;
 
 /// Tells a player about a mute. The mute stands even if that fails.
-pub(crate) async fn tell_muted(services: &Services, mute: &Mute) {
+pub async fn tell_muted(services: &Services, mute: &Mute) {
     let end = mute.expires_at.map_or_else(String::new, rfc3339);
     let subject = if end.is_empty() { "You are muted".to_owned() } else { format!("You are muted until {end}") };
     let content = json!({ "reason": mute.reason, "end_time": end });

@@ -27,5 +27,8 @@ pub const LISTED_DEFAULT: i32 = 1;
 /// Most notifications that one call deletes.
 pub const DELETED_MAX: usize = 100;
 
+/// Most notifications that server code reads by id or changes in one call.
+pub const CHANGED_MAX: usize = 100;
+
 /// Most messages to the webhook that wait for one absent user. Further notifications are stored, and not pushed.
 pub const WAITING_PER_USER_MAX: i64 = 50;

@@ -1,9 +1,12 @@
 //! Lists and deletes stored notifications.
 
-use super::{DELETED_MAX, LISTED_DEFAULT, LISTED_MAX, Notifications, StoredNotification};
+use super::{
+    CHANGED_MAX, DELETED_MAX, LISTED_DEFAULT, LISTED_MAX, Notifications, StoredNotification, check_content,
+    check_subject,
+};
 use crate::cursor;
 use crate::error::ServiceError;
-use aether_store::{SqlRow, Statements, StoreError, values};
+use aether_store::{Answers, SqlRow, Statements, StoreError, values};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -14,6 +17,19 @@ pub struct NotificationPage {
     pub notifications: Vec<StoredNotification>,
     /// Cursor after the last one. It is never empty, so that a client can keep it and continue later.
     pub cacheable_cursor: String,
+}
+
+/// Change of a stored notification. `None` keeps a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotificationUpdate {
+    /// Notification.
+    pub id: Uuid,
+    /// Subject.
+    pub subject: Option<String>,
+    /// Content: a JSON object.
+    pub content: Option<String>,
+    /// User who counts as its sender.
+    pub sender: Option<Uuid>,
 }
 
 /// Position in the notifications of a user.
@@ -55,6 +71,63 @@ impl Notifications {
         let deletes = ids.iter().map(|id| Statements::writing(delete, values![id, user]));
         self.store.run(Statements::all(deletes), |_| Ok(())).await
     }
+
+    /// Returns stored notifications by id, in the order of the ids: of one user, or of all for server code. Missing ones are
+    /// omitted.
+    pub async fn find(&self, user: Option<Uuid>, ids: &[Uuid]) -> Result<Vec<StoredNotification>, ServiceError> {
+        check_count(ids.len())?;
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let select = "SELECT number, id, subject, content, code, sender_id, created_at, user_id FROM notifications
+            WHERE id = ?1";
+        let count = ids.len();
+        let selects = Statements::all(ids.iter().map(|id| Statements::reading(select, values![*id])));
+        let read = move |answers: &Answers| {
+            let one = |index| answers.row(index, |row| Ok(read(row.get(7)?, row)?.1));
+            (0..count).filter_map(|index| one(index).transpose()).collect::<Result<Vec<_>, StoreError>>()
+        };
+        let mut found = self.store.run(selects, read).await?;
+        found.retain(|notification| user.is_none_or(|user| notification.user == user));
+        Ok(found)
+    }
+
+    /// Deletes stored notifications of all users, for server code.
+    pub async fn delete_by_id(&self, ids: &[Uuid]) -> Result<(), ServiceError> {
+        check_count(ids.len())?;
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let deletes = ids.iter().map(|id| Statements::writing("DELETE FROM notifications WHERE id = ?1", values![*id]));
+        self.store.run(Statements::all(deletes), |_| Ok(())).await
+    }
+
+    /// Changes stored notifications, all or none, for server code. Missing ones are ignored. Users see the change when they
+    /// list.
+    pub async fn update(&self, updates: &[NotificationUpdate]) -> Result<(), ServiceError> {
+        check_count(updates.len())?;
+        for update in updates {
+            update.subject.as_deref().map_or(Ok(()), check_subject)?;
+            update.content.as_deref().map_or(Ok(()), check_content)?;
+        }
+        if updates.is_empty() {
+            return Ok(());
+        }
+        let sql = "UPDATE notifications SET subject = coalesce(?2, subject), content = coalesce(?3, content),
+            sender_id = coalesce(?4, sender_id) WHERE id = ?1";
+        let statements = updates.iter().map(|update| {
+            let NotificationUpdate { id, subject, content, sender } = update;
+            Statements::writing(sql, values![*id, subject, content, *sender])
+        });
+        self.store.run(Statements::all(statements), |_| Ok(())).await
+    }
+}
+
+fn check_count(count: usize) -> Result<(), ServiceError> {
+    if count > CHANGED_MAX {
+        return Err(ServiceError::invalid(format!("At most {CHANGED_MAX} notifications can be named at once.")));
+    }
+    Ok(())
 }
 
 fn read(user: Uuid, row: &SqlRow<'_>) -> Result<(i64, StoredNotification), StoreError> {

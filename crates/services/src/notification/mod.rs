@@ -16,10 +16,10 @@ pub(crate) mod serve;
 mod to_all;
 
 pub use limits::{
-    CONTENT_BYTES_MAX, DELETED_MAX, LISTED_DEFAULT, LISTED_MAX, PER_MESSAGE_MAX, SENT_MAX, STORED_MAX,
+    CHANGED_MAX, CONTENT_BYTES_MAX, DELETED_MAX, LISTED_DEFAULT, LISTED_MAX, PER_MESSAGE_MAX, SENT_MAX, STORED_MAX,
     SUBJECT_BYTES_MAX, USERS_PER_PAGE, WAITING_PER_USER_MAX,
 };
-pub use list::NotificationPage;
+pub use list::{NotificationPage, NotificationUpdate};
 pub use to_all::NotificationToAll;
 
 use crate::clock::{WallClock, new_id};
@@ -209,11 +209,20 @@ impl StoredNotification {
 }
 
 fn check_texts(subject: &str, content: &str) -> Result<(), ServiceError> {
+    check_subject(subject)?;
+    check_content(content)
+}
+
+fn check_subject(subject: &str) -> Result<(), ServiceError> {
     if subject.is_empty() || subject.len() > SUBJECT_BYTES_MAX || subject.contains('\0') {
         return Err(ServiceError::invalid(format!(
             "The subject of a notification must have 1 to {SUBJECT_BYTES_MAX} bytes, without the character U+0000."
         )));
     }
+    Ok(())
+}
+
+fn check_content(content: &str) -> Result<(), ServiceError> {
     check_object("The content of a notification", content, CONTENT_BYTES_MAX)
 }
 

@@ -104,6 +104,13 @@ impl StreamId {
         StreamId { mode: mode::STATUS, subject: user, ..StreamId::default() }
     }
 
+    /// Returns true if only the server's services change the presences: sessions of a user, matches, parties, and those who
+    /// watch lists. Other code would take users out of matches that they are in.
+    #[must_use]
+    pub fn is_managed(&self) -> bool {
+        matches!(self.mode, mode::NOTIFICATIONS | mode::RELAYED_MATCH..=mode::REMOTE_VALUES)
+    }
+
     /// Rejects a label that is too long.
     pub(super) fn check(&self) -> Result<(), ServiceError> {
         if self.label.len() > STREAM_LABEL_BYTES_MAX {

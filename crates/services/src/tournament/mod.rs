@@ -169,14 +169,24 @@ impl Tournaments {
     pub async fn records(&self, id: &str, owners: &[Uuid], query: &RecordQuery) -> Result<RecordList, ServiceError> {
         let board = self.board(id)?;
         let limits = ListLimits { default: RECORD_LIMIT_DEFAULT, max: RECORD_LIMIT_MAX };
-        self.boards.page(&board, self.current_expiry(&board), owners, query, limits).await
+        let page = self.boards.page(&board, self.current_expiry(&board), owners, query, limits);
+        Ok(page.await?.shown_by(&board))
     }
 
     /// Lists the records around an owner's record, including it. Empty if the owner has none.
     pub async fn records_around(&self, id: &str, owner: Uuid, query: &RecordQuery) -> Result<RecordList, ServiceError> {
         let board = self.board(id)?;
         let limits = ListLimits { default: AROUND_LIMIT_MAX, max: AROUND_LIMIT_MAX };
-        self.boards.page_around(&board, self.current_expiry(&board), owner, query, limits).await
+        let page = self.boards.page_around(&board, self.current_expiry(&board), owner, query, limits);
+        Ok(page.await?.shown_by(&board))
+    }
+
+    /// Shows no ranks in records of a tournament from now on. Returns false if there is no such tournament.
+    pub async fn disable_ranks(&self, id: &str) -> Result<bool, ServiceError> {
+        match self.board(id) {
+            Ok(board) => self.boards.disable_ranks_of(&board).await.map(|()| true),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Deletes an owner from all tournaments, in the transaction that erases the account, and in the owner's

@@ -20,7 +20,7 @@ use aether_testkit_store::databases;
 use std::time::Duration;
 
 /// Numbers of all migrations.
-const ALL: &[i64] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18];
+const ALL: &[i64] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
 
 /// Time limit of everything that a test waits for.
 const DEADLINE: Duration = Duration::from_secs(30);

@@ -2,6 +2,7 @@
 
 mod moderation;
 mod remote_value;
+mod script;
 
 use aether_messages::prost_types::field_descriptor_proto::{Label, Type};
 use aether_messages::prost_types::{DescriptorProto, FieldDescriptorProto, MessageOptions};
@@ -19,6 +20,7 @@ pub(super) fn extensions() -> (&'static str, Vec<DescriptorProto>) {
     messages.extend(admin());
     messages.extend(moderation::messages());
     messages.extend(remote_value::messages());
+    messages.extend(script::messages());
     messages.extend(rooms());
     messages.extend(recordings());
     messages.extend(super::bracket_messages::brackets());

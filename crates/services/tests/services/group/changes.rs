@@ -130,6 +130,7 @@ async fn invalid_fields_are_rejected() {
             tags: Some(case.tags.clone()),
             metadata: case.metadata.clone(),
             max_count: case.max_count,
+            creator: None,
         };
         assert_rejected(fixture.create(user, case).await, GrpcCode::InvalidArgument, part);
         assert_rejected(fixture.groups.update(None, group.id, update).await, GrpcCode::InvalidArgument, part);
