@@ -1,6 +1,6 @@
 // Unit tests of the pages, without a browser.
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -18,6 +18,8 @@ const { wrappedDifference } = await load("sandbox/world.ts");
 const { Dish, middleOf } = await load("arena/dish.ts");
 const { Camera } = await load("arena/camera.ts");
 const { stepOf } = await load("arena/colours.ts");
+const { tokensOf } = await load("quilt/lua.ts");
+const { RULES, turnBetween } = await load("quilt/rules.ts");
 
 test("rates cover the last seconds only", () => {
   const rate = new Rate();
@@ -201,4 +203,25 @@ test("times and durations of the lobby", () => {
 
 test("a user without a display name is shown by the username", () => {
   assert.deepEqual([nameOf({ displayName: "  ", username: "ann" }), nameOf({ displayName: "Ann", username: "ann" })], ["ann", "Ann"]);
+});
+
+test("the colours of the editor leave the source as it is", async () => {
+  for (const file of ["quilt.lua", "quilt/bots.lua", "quilt/cloth.lua"]) {
+    const source = await readFile(new URL(`../../games/quilt/lua/${file}`, import.meta.url), "utf8");
+    assert.equal(tokensOf(source).map(({ text }) => text).join(""), source);
+  }
+  const kinds = (source) => tokensOf(source).filter(({ kind }) => kind !== "plain").map(({ kind, text }) => `${kind} ${text}`);
+  assert.deepEqual(kinds('local x = 1.5 -- "a"'), ["keyword local", "number 1.5", 'comment -- "a"']);
+  assert.deepEqual(kinds("aether.world_set(id, 'a\\'b', `{n}`)"), ["name aether", "string 'a\\'b'", "string `{n}`"]);
+  assert.deepEqual(kinds("--[[ two\nlines ]] end"), ["comment --[[ two\nlines ]]", "keyword end"]);
+});
+
+test("a needle turns and moves by the numbers of the round", () => {
+  const world = { *entities() { yield { id: 1, fields: { speed: 10, turn: 2 } }; }, version: () => 1 };
+  const needle = { position: [50, 30], heading: 0, seat: 1 };
+  RULES.step(needle, { aim: Math.PI }, 0.05, world);
+  assert.ok(Math.abs(Math.abs(turnBetween(0, needle.heading)) - 0.1) < 1e-9, "it turns by two radians a second");
+  assert.ok(Math.abs(Math.hypot(needle.position[0] - 50, needle.position[1] - 30) - 0.5) < 1e-9);
+  for (let tick = 0; tick < 400; tick += 1) RULES.step(needle, { aim: 0 }, 0.05, world);
+  assert.deepEqual([needle.position[0], needle.heading < 1e-9 || needle.heading > 6.283], [95.5, true], "it stays on the cloth");
 });

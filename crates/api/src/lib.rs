@@ -6,6 +6,7 @@ pub mod admin;
 mod answers;
 pub mod client;
 mod cors;
+mod custom;
 mod development;
 mod folder;
 pub mod listener;

@@ -8,7 +8,7 @@ use crate::peer::{PeerAddress, RequestPeer, TrustedProxies, host_name};
 use crate::request_metrics::RequestMetrics;
 use crate::routing::{self, ApiError, Calls as _, ErrorAnswer};
 use crate::socket::{self, SocketSettings};
-use crate::{cors, page, realtime, site};
+use crate::{cors, custom, page, realtime, site};
 use aether_metrics::Registry;
 use aether_net::Gateway;
 use aether_services::Caller;
@@ -18,7 +18,7 @@ use axum::body::HttpBody as _;
 use axum::extract::{Extension, MatchedPath, Query, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
@@ -162,6 +162,7 @@ pub fn router(api: PublicApi) -> Router {
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max));
     let time_max = TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, api.request_time_max);
     let client = client::router(api.client_api.clone()).layer(time_max);
+    let routes = Router::new().route(&format!("{}/{{*path}}", custom::PREFIX), any(custom::serve)).layer(time_max);
     Router::new()
         .route("/rt", get(realtime::upgrade))
         .route("/api/rooms/{code}/ws", get(realtime::upgrade_to_room))
@@ -169,6 +170,7 @@ pub fn router(api: PublicApi) -> Router {
         .merge(requests)
         .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
         .merge(client)
+        .merge(routes)
         .layer(axum::middleware::from_fn_with_state(OuterLayer { metrics, policy }, outer_layer))
         .with_state(api)
 }
@@ -182,8 +184,9 @@ struct OuterLayer {
 
 async fn outer_layer(State(layer): State<OuterLayer>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
-    // The client protocol defines its own error bodies.
-    let is_client_api = request.uri().path().starts_with("/v2/");
+    // The client protocol and routes of modules define their own error bodies.
+    let path = request.uri().path();
+    let is_client_api = path.starts_with("/v2/") || path.starts_with("/custom/");
     let began = Instant::now();
     let mut response = next.run(request).await;
     if !is_client_api {

@@ -9,6 +9,7 @@ mod connections;
 mod crowd;
 mod games;
 mod lua;
+mod lua_hooks;
 mod relay;
 mod result;
 mod soak;
@@ -55,6 +56,8 @@ enum Bench {
     Connections(Length),
     /// Requests of the client API, on SQLite and on PostgreSQL
     Api(Length),
+    /// Hooks in Lua: their cost for an operation
+    LuaHooks(Length),
     /// Bots that join and leave: checks that memory and rooms do not grow
     Soak(soak::SoakArguments),
     /// Server with the games of the benchmarks
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Bench::Crowd(length) => run_pinned(|| crowd::run(length)),
         Bench::Spatial(length) => run_pinned(|| spatial::run(length)),
         Bench::Api(length) => run_pinned(|| api::run(length)),
+        Bench::LuaHooks(length) => run_pinned(|| lua_hooks::run(length)),
         Bench::Connections(length) => run_pinned(|| connections::run(length)),
         Bench::Soak(arguments) => soak::run(&arguments),
     };

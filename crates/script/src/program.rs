@@ -1,14 +1,17 @@
 //! [`Program`]: the sources of a folder at one moment, loaded, with a pool of VMs that run its functions.
 
 use crate::arguments::Arguments;
+use crate::context;
 use crate::error::{ErrorKind, ScriptError};
 use crate::function::Run;
 use crate::matches::{HandlerInfo, is_handler, read_settings, schema_of};
-use crate::registrations::{Kind, RegisteredMatch};
+use crate::registrations::{RegisteredMatch, RegistrationKind};
 use crate::scripts::ScriptServices;
 use crate::source::Sources;
 use crate::value::Value;
 use crate::vm::{Step, Suspended, Vm, VmKind, VmSettings};
+use aether_services::leaderboard::Schedule;
+use aether_services::storage::IndexDefinition;
 use mlua::MultiValue;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -53,10 +56,15 @@ impl Default for MatchLimits {
 pub struct Program {
     sources: Arc<Sources>,
     limits: CallLimits,
-    registered: Vec<(Kind, String)>,
+    /// Kinds and names of the registered functions, sorted.
+    registered: Vec<(RegistrationKind, String)>,
+    schedules: Vec<(String, Schedule)>,
+    indexes: Vec<IndexDefinition>,
     handlers: Vec<HandlerInfo>,
     idle: Mutex<Vec<Vm>>,
     places: Semaphore,
+    /// VM of filters of storage indexes, which run at once and call no services. None if there are no filters.
+    filters: Option<Mutex<Vm>>,
 }
 
 impl Program {
@@ -68,10 +76,15 @@ impl Program {
     ) -> Result<Program, ScriptError> {
         let sources = Arc::new(sources);
         let vm = load_vm(&sources, &limits, services).await?;
-        let registered = vm.state().registrations().names();
+        let (registered, schedules, indexes) = {
+            let registrations = vm.state().registrations();
+            (registrations.names(), registrations.schedules(), registrations.indexes())
+        };
+        let has_filters = registered.iter().any(|(kind, _)| *kind == RegistrationKind::IndexFilter);
+        let filters = if has_filters { Some(Mutex::new(load_vm(&sources, &limits, services).await?)) } else { None };
         let handlers = match_handlers(&vm)?;
         let (idle, places) = (Mutex::new(vec![vm]), Semaphore::new(limits.vms_max));
-        Ok(Program { sources, limits, registered, handlers, idle, places })
+        Ok(Program { sources, limits, registered, handlers, schedules, indexes, idle, places, filters })
     }
 
     /// Returns the sources.
@@ -82,7 +95,7 @@ impl Program {
 
     /// Returns kinds and names of the registered functions.
     #[must_use]
-    pub fn registered(&self) -> &[(Kind, String)] {
+    pub fn registered(&self) -> &[(RegistrationKind, String)] {
         &self.registered
     }
 
@@ -96,21 +109,38 @@ impl Program {
         self.handlers.iter().filter(differs).map(|handler| handler.name.clone()).collect()
     }
 
+    /// Returns true if there is a function of this kind and name.
+    #[must_use]
+    pub fn has(&self, kind: RegistrationKind, name: &str) -> bool {
+        self.registered.binary_search_by(|(known, of)| (*known, of.as_str()).cmp(&(kind, name))).is_ok()
+    }
+
+    /// Returns the schedules with the names of their functions.
+    pub(crate) fn schedules(&self) -> &[(String, Schedule)] {
+        &self.schedules
+    }
+
+    /// Returns the storage indexes.
+    pub(crate) fn indexes(&self) -> &[IndexDefinition] {
+        &self.indexes
+    }
+
     /// Returns the match handlers.
     pub(crate) fn handlers(&self) -> &[HandlerInfo] {
         &self.handlers
     }
 
-    /// Calls a registered function with values.
-    pub(crate) async fn call(
+    /// Calls a registered function in a VM of the pool. `arguments` makes its arguments, and `read` its result.
+    pub(crate) async fn call<T>(
         &self,
         services: &ScriptServices,
-        (kind, name): (Kind, &str),
-        arguments: &[Value],
-    ) -> Result<Vec<Value>, ScriptError> {
+        (kind, name): (RegistrationKind, &str),
+        arguments: impl FnOnce(&Vm) -> mlua::Result<MultiValue>,
+        read: impl FnOnce(MultiValue) -> Result<T, ScriptError>,
+    ) -> Result<T, ScriptError> {
         let _place = self.places.acquire().await.map_err(|_| ScriptError::invalid("the scripts were stopped"))?;
         let vm = self.vm(services).await?;
-        let outcome = self.call_in(&vm, services, (kind, name), arguments).await;
+        let outcome = self.call_in(&vm, services, (kind, name), arguments).await.and_then(read);
         if !outcome.as_ref().is_err_and(ScriptError::spoils_vm) {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(vm);
         }
@@ -121,16 +151,39 @@ impl Program {
         &self,
         vm: &Vm,
         services: &ScriptServices,
-        (kind, name): (Kind, &str),
-        arguments: &[Value],
-    ) -> Result<Vec<Value>, ScriptError> {
+        (kind, name): (RegistrationKind, &str),
+        arguments: impl FnOnce(&Vm) -> mlua::Result<MultiValue>,
+    ) -> Result<MultiValue, ScriptError> {
+        vm.state().set_now_ms(services.now_ms());
+        let step = self.start(vm, (kind, name), arguments)?;
+        run(vm, step, services).await
+    }
+
+    /// Calls a filter of a storage index. It may not call services.
+    pub(crate) fn filter(
+        &self,
+        index: &str,
+        arguments: impl FnOnce(&Vm) -> mlua::Result<MultiValue>,
+    ) -> Result<bool, ScriptError> {
+        let Some(filters) = &self.filters else { return Ok(true) };
+        let vm = filters.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.start(&vm, (RegistrationKind::IndexFilter, index), arguments)? {
+            Step::Done(results) => Ok(results.front().is_some_and(|value| value.as_boolean() == Some(true))),
+            Step::Suspended(_) => Err(ScriptError::invalid("the filter of a storage index cannot call services")),
+        }
+    }
+
+    fn start(
+        &self,
+        vm: &Vm,
+        (kind, name): (RegistrationKind, &str),
+        arguments: impl FnOnce(&Vm) -> mlua::Result<MultiValue>,
+    ) -> Result<Step, ScriptError> {
         let function = vm.state().registrations().find(kind, name).ok_or_else(|| {
             ScriptError::new(ErrorKind::Missing, format!("the function `{name}` is registered no longer"))
         })?;
-        vm.state().set_now_ms(services.now_ms());
-        let step = vm.call(&function, arguments, self.limits.time_max)?;
-        let results = run(vm, step, services).await?;
-        vm.values(&results)
+        let arguments = arguments(vm).map_err(|error| vm.error(&error))?;
+        vm.start(&function, arguments, self.limits.time_max)
     }
 
     async fn vm(&self, services: &ScriptServices) -> Result<Vm, ScriptError> {
@@ -162,6 +215,7 @@ pub(crate) async fn load_vm(
     let settings = VmSettings { kind: VmKind::Call, memory_max: limits.memory_max, seed: services.seed() };
     let vm = Vm::new(Arc::clone(sources), &settings)?;
     vm.state().record_metrics(Some(&services.services.game_metrics));
+    context::prepare(&vm, services.scripts.settings()).map_err(|error| vm.error(&error))?;
     vm.state().set_now_ms(services.now_ms());
     for module in sources.names() {
         vm.state().registrations().begin_module(module);
@@ -173,6 +227,7 @@ pub(crate) async fn load_vm(
             vm.state().registrations().add_match_module(module, table.clone());
         }
     }
+    vm.state().registrations().complete();
     Ok(vm)
 }
 

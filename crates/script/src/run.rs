@@ -1,13 +1,14 @@
 //! Runs one module, for `aether script run`.
 
-use crate::context::call_context;
+use crate::context::context_table;
 use crate::error::{ErrorKind, ScriptError};
 use crate::program::{Program, load_vm, run};
-use crate::registrations::Kind;
+use crate::registrations::RegistrationKind;
 use crate::scripts::{ScriptServices, Scripts};
 use crate::value::Value;
 use crate::vm::Vm;
-use aether_services::{CallContext, Services};
+use aether_services::Services;
+use mlua::MultiValue;
 use std::sync::Arc;
 
 /// Function of a module to run.
@@ -40,8 +41,8 @@ impl Scripts {
         let returned = vm.require(request.module, limits.time_max)?;
         let returned = run(&vm, returned, &used).await?;
         let Some(name) = request.function else { return printable(&returned) };
-        let (function, arguments) = find(&vm, &program, &used, (returned.front(), name), request.payload)?;
-        let step = vm.call(&function, &arguments, limits.time_max)?;
+        let (function, arguments) = find(&vm, &program, (returned.front(), name), request.payload)?;
+        let step = vm.start(&function, arguments, limits.time_max)?;
         printable(&run(&vm, step, &used).await?)
     }
 }
@@ -50,28 +51,30 @@ impl Scripts {
 fn find(
     vm: &Vm,
     program: &Program,
-    used: &ScriptServices,
     (module, name): (Option<&mlua::Value>, &str),
     payload: &str,
-) -> Result<(mlua::Function, Vec<Value>), ScriptError> {
+) -> Result<(mlua::Function, MultiValue), ScriptError> {
+    let text = vm.lua().create_string(payload).map_err(|error| vm.error(&error))?;
+    let payload = mlua::Value::String(text);
     if let Some(mlua::Value::Table(module)) = module
         && let Ok(function) = module.raw_get::<mlua::Function>(name)
     {
-        return Ok((function, vec![Value::from(payload)]));
+        return Ok((function, MultiValue::from_iter([payload])));
     }
-    let registered = vm.state().registrations().find(Kind::Rpc, &name.to_ascii_lowercase());
+    let registered = vm.state().registrations().find(RegistrationKind::Rpc, &name.to_ascii_lowercase());
     if let Some(function) = registered {
-        let context = call_context(used, "rpc", &CallContext::server());
-        return Ok((function, vec![context, Value::from(payload)]));
+        let context = context_table(vm, "rpc", None).map_err(|error| vm.error(&error))?;
+        return Ok((function, MultiValue::from_iter([mlua::Value::Table(context), payload])));
     }
-    let rpcs = program.registered().iter().filter(|(kind, _)| *kind == Kind::Rpc).map(|(_, name)| name.as_str());
+    let rpcs =
+        program.registered().iter().filter(|(kind, _)| *kind == RegistrationKind::Rpc).map(|(_, name)| name.as_str());
     let hint = crate::check::suggestion(name, rpcs);
     let sentence = format!("the module returns no function `{name}`, and no RPC function has this name{hint}");
     Err(ScriptError::new(ErrorKind::Missing, sentence))
 }
 
 /// Returns values for people: what cannot leave the VM, such as a function, is named by its type.
-fn printable(results: &mlua::MultiValue) -> Result<Vec<Value>, ScriptError> {
+fn printable(results: &MultiValue) -> Result<Vec<Value>, ScriptError> {
     Ok(results.iter().map(|value| describe(value, 0)).collect())
 }
 

@@ -1,24 +1,33 @@
 //! [`Scripts`]: the scripts of a server, which are loaded at its start and replaced while it runs.
 
-use crate::context::call_context;
+use crate::call_module;
+use crate::context::context_table;
 use crate::error::ScriptError;
-use crate::matches::{SERVICE_FUNCTION, reload_code, room_type, serve};
+use crate::event_queue::EventQueue;
+use crate::failures::Failures;
+use crate::indexes::AddedIndexes;
+use crate::matches::reload_code;
 use crate::program::{CallLimits, MatchLimits, Program};
-use crate::registrations::Kind;
+use crate::registrations::{RegistrationKind, SINGLE};
 use crate::reload::Loads;
+use crate::schedules::ScheduleTimes;
 use crate::source::Sources;
-use crate::value::Value;
 use aether_metrics::Registry;
 use aether_rooms::RoomHost;
-use aether_services::calls::Module;
-use aether_services::{CallContext, ServiceError, Services};
+use aether_services::Services;
+use mlua::MultiValue;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
-use tracing::{error, info};
+use std::time::Duration;
+use tracing::{error, info, warn};
 
 /// Name of the scripts' module in the call table.
 pub const MODULE: &str = "lua";
+
+/// Longest time of the function that runs when the server stops, including its calls of services.
+pub const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Settings of the scripts.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +50,7 @@ pub struct ScriptSettings {
     pub node: String,
     /// Version of the server.
     pub version: String,
-    /// Registry of the metrics of match types.
+    /// Registry of the metrics.
     pub registry: Registry,
 }
 
@@ -55,6 +64,14 @@ pub struct Scripts {
     loading: tokio::sync::Mutex<()>,
     /// Outcomes of loading.
     pub(crate) loads: Loads,
+    /// Services of the first load. Weak, because they own the forwarders.
+    services: OnceLock<Weak<Services>>,
+    /// True once the functions of `run_once` have run.
+    has_run_once: AtomicBool,
+    pub(crate) failures: Failures,
+    pub(crate) events: EventQueue,
+    pub(crate) schedule_times: ScheduleTimes,
+    pub(crate) added_indexes: AddedIndexes,
 }
 
 /// Services as a call of a script uses them.
@@ -67,7 +84,7 @@ pub(crate) struct ScriptServices {
 impl ScriptServices {
     /// Returns the time, in milliseconds since 1970.
     pub fn now_ms(&self) -> i64 {
-        i64::try_from(self.services.clock.now_ms()).unwrap_or(i64::MAX)
+        self.services.clock.now_ms()
     }
 
     /// Returns a seed for random numbers.
@@ -80,9 +97,19 @@ impl Scripts {
     /// Creates the scripts without loading them.
     #[must_use]
     pub fn new(settings: ScriptSettings) -> Arc<Scripts> {
-        let (program, rooms, loading) = (RwLock::default(), OnceLock::new(), tokio::sync::Mutex::default());
-        let loads = Loads::new(&settings.registry);
-        Arc::new(Scripts { settings, program, rooms, loading, loads })
+        Arc::new(Scripts {
+            failures: Failures::new(&settings.registry),
+            loads: Loads::new(&settings.registry),
+            settings,
+            program: RwLock::new(None),
+            rooms: OnceLock::new(),
+            loading: tokio::sync::Mutex::new(()),
+            services: OnceLock::new(),
+            has_run_once: AtomicBool::new(false),
+            events: EventQueue::default(),
+            schedule_times: ScheduleTimes::default(),
+            added_indexes: AddedIndexes::default(),
+        })
     }
 
     /// Returns the settings.
@@ -103,7 +130,8 @@ impl Scripts {
         self.program.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the folder, loads its modules, and lets the server use them. After an error the former modules stay in use.
+    /// Reads the folder, loads its modules, and lets the server use them. After an error the former modules stay in use. The
+    /// first load also runs the functions of `run_once`.
     pub async fn load(self: &Arc<Self>, services: &Arc<Services>) -> Result<Arc<Program>, ScriptError> {
         let _loading = self.loading.lock().await;
         let (folder, built_in) = (self.settings.folder.clone(), self.settings.built_in.clone());
@@ -111,11 +139,41 @@ impl Scripts {
         let sources = read.map_err(|error| ScriptError::invalid(error.to_string()))??;
         let used = ScriptServices { services: Arc::clone(services), scripts: Arc::clone(self) };
         let program = Arc::new(Program::load(sources, self.settings.limits, &used).await?);
-        services.calls.replace(MODULE, self.module(&program, services)?)?;
+        let module = call_module::build(self, &program, services)?;
+        let is_running = self.program().is_some();
+        self.added_indexes.add(self, &program, (services, is_running)).await?;
+        if !self.has_run_once.swap(true, Ordering::Relaxed) {
+            self.run_once(&program, &used).await.inspect_err(|_| self.has_run_once.store(false, Ordering::Relaxed))?;
+        }
+        let _ = self.services.set(Arc::downgrade(services));
+        services.calls.replace(MODULE, module)?;
         *self.program.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&program));
+        self.events.start(self);
         self.reload_matches(&program);
         info!(modules = program.sources().names().count(), functions = program.registered().len(), "scripts loaded");
         Ok(program)
+    }
+
+    async fn run_once(&self, program: &Program, used: &ScriptServices) -> Result<(), ScriptError> {
+        let functions = program.registered().iter().filter(|(kind, _)| *kind == RegistrationKind::Once);
+        for (kind, name) in functions {
+            let arguments =
+                |vm: &crate::vm::Vm| Ok(MultiValue::from_iter([table(context_table(vm, "run_once", None)?)]));
+            program.call(used, (*kind, name), arguments, |_| Ok(())).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the function that modules registered for the stop of the server, for at most [`SHUTDOWN_TIME_MAX`].
+    pub async fn shut_down(self: &Arc<Self>) {
+        let Some((program, used)) = self.with_function(RegistrationKind::Shutdown) else { return };
+        let arguments = |vm: &crate::vm::Vm| Ok(MultiValue::from_iter([table(context_table(vm, "shutdown", None)?)]));
+        let call = program.call(&used, (RegistrationKind::Shutdown, SINGLE), arguments, |_| Ok(()));
+        match tokio::time::timeout(SHUTDOWN_TIME_MAX, call).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => drop(self.failures.report("shutdown", error)),
+            Err(_) => warn!(seconds = SHUTDOWN_TIME_MAX.as_secs(), "shutdown function of the scripts took too long"),
+        }
     }
 
     /// Passes the code of a program to the running matches of its handlers.
@@ -132,64 +190,22 @@ impl Scripts {
     pub fn stop(&self, services: &Services) {
         let _ = services.calls.remove(MODULE);
         *self.program.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.events.stop();
     }
 
-    /// Returns the module of the call table: functions and hooks that run the program.
-    fn module(self: &Arc<Self>, program: &Arc<Program>, services: &Arc<Services>) -> Result<Module, ServiceError> {
-        let mut module = Module::default();
-        let scripts = Arc::downgrade(self);
-        module.functions.register_call(SERVICE_FUNCTION, move |services, payload| {
-            let scripts = scripts.upgrade();
-            async move { serve(ScriptServices { services, scripts: scripts.ok_or_else(stopped)? }, payload).await }
-        })?;
-        for handler in program.handlers() {
-            module.match_types.register(Arc::new(room_type(handler, program, self, services)))?;
-        }
-        for (kind, name) in program.registered() {
-            let (scripts, program) = (Arc::downgrade(self), Arc::clone(program));
-            let called = name.clone();
-            match kind {
-                Kind::Rpc => module.functions.register_rpc(name, move |services, context, payload| {
-                    let (scripts, program, name) = (scripts.clone(), Arc::clone(&program), called.clone());
-                    async move {
-                        let Some(scripts) = scripts.upgrade() else { return Err(stopped()) };
-                        let used = ScriptServices { services, scripts };
-                        rpc(&program, &used, &name, &context, payload).await
-                    }
-                })?,
-                Kind::Before | Kind::After => {}
-            }
-        }
-        Ok(module)
+    /// Returns the services; none before the first load and after they were closed.
+    pub(crate) fn used(self: &Arc<Self>) -> Option<ScriptServices> {
+        let services = self.services.get()?.upgrade()?;
+        Some(ScriptServices { services, scripts: Arc::clone(self) })
+    }
+
+    /// Returns the program and the services, if the program has a function of a kind that has one function.
+    pub(crate) fn with_function(self: &Arc<Self>, kind: RegistrationKind) -> Option<(Arc<Program>, ScriptServices)> {
+        let program = self.program().filter(|program| program.has(kind, SINGLE))?;
+        Some((program, self.used()?))
     }
 }
 
-fn stopped() -> ServiceError {
-    ServiceError::new(aether_services::GrpcCode::Unavailable, "The scripts were stopped. Try again later.")
-}
-
-async fn rpc(
-    program: &Program,
-    used: &ScriptServices,
-    name: &str,
-    context: &CallContext,
-    payload: String,
-) -> Result<String, ServiceError> {
-    let arguments = [call_context(used, "rpc", context), Value::from(payload)];
-    let results = program.call(used, (Kind::Rpc, name), &arguments).await.map_err(|error| log(name, error))?;
-    match results.into_iter().next().unwrap_or_default() {
-        Value::Nil => Ok(String::new()),
-        Value::Text(bytes) => String::from_utf8(bytes).map_err(|_| log(name, not_text("bytes"))),
-        other => Err(log(name, not_text(other.type_name()))),
-    }
-}
-
-fn not_text(found: &str) -> ScriptError {
-    ScriptError::invalid(format!("an RPC function must return a string, got {found}; use json_encode for tables"))
-}
-
-/// Logs an error of a script, and returns that of the caller.
-fn log(function: &str, error: ScriptError) -> ServiceError {
-    error!(function, kind = error.kind.name(), %error, "script failed");
-    error.into()
+pub(crate) fn table(table: mlua::Table) -> mlua::Value {
+    mlua::Value::Table(table)
 }

@@ -362,7 +362,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 /// Returns an integer if the number is one: clients that expect an integer refuse `1.0`.
-fn json_number(number: f64) -> serde_json::Value {
+pub(crate) fn json_number(number: f64) -> serde_json::Value {
     if number.fract() == 0.0 && number.abs() <= INTEGER_MAX { (number as i64).into() } else { number.into() }
 }
 

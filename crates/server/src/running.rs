@@ -157,14 +157,13 @@ impl RunningServer {
         let registry = Registry::new();
         let (name, version) = (server.name, server.version);
         let pages = pages(&config, std::mem::take(&mut server.pages))?;
-        let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
-        let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
+        let keys = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
+        let tokens = Arc::new(Tokens::new(keys, &config.tokens.audience));
         aether_rooms::register_functions(&mut server.extensions.functions);
         aether_services::remote_value::register_functions(&mut server.extensions.functions);
         server.register_room_types(&config, &registry)?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
-        let modules = std::mem::take(&mut server.modules);
-        let scripts = scripting::open(&config, modules, (version, &node), &registry)?;
+        let scripts = scripting::open(&config, &mut server, &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
         scripting::load(scripts.as_ref(), &services).await?;
@@ -174,9 +173,6 @@ impl RunningServer {
         let host = host_settings(&config, node, recordings, &registry)?;
         let rooms = RoomHost::new(scheduler(&config), host, requests, &registry);
         services.host_matches(Arc::downgrade(&rooms) as _);
-        if let Some(scripts) = &scripts {
-            scripts.host_matches(Arc::downgrade(&rooms));
-        }
         let sessions = Arc::new(live_sessions(&config, &services));
         let settings = lobby_settings(&config, version);
         let lobby = RoomLobby::new(Arc::clone(&rooms), Arc::clone(&sessions), Arc::clone(&tokens), settings, &registry);
@@ -220,17 +216,11 @@ impl RunningServer {
         };
         let program = (name, pages, Arc::new(server.encodings));
         running.serve_http(&config, &lobby, program, http_listener, admin_listener)?;
-        if let Some(OpenWebTransport { server, certificates, .. }) = transport {
-            running.serve_webtransport(server);
-            running.reload_certificates(certificates);
+        if let Some(transport) = transport {
+            running.serve_webtransport(transport);
         }
         running.start_maintenance(lobby);
-        running.reload_scripts(&config);
-        let health = Arc::clone(&running.backend.database);
-        running.tasks.push(tokio::spawn(data::run_maintenance(Arc::clone(&running.services), config, health)));
-        running.tasks.push(tokio::spawn(data::renew_leases(Arc::clone(&running.services), Arc::clone(&running.rooms))));
-        running.tasks.push(tokio::spawn(data::deliver_webhooks(Arc::clone(&running.services))));
-        running.tasks.push(tokio::spawn(matchmaking::run(Arc::clone(&running.services))));
+        running.start_services_tasks(config);
         Ok(running)
     }
 
@@ -310,7 +300,8 @@ impl RunningServer {
         Ok(())
     }
 
-    fn serve_webtransport(&mut self, mut server: WebTransportServer) {
+    fn serve_webtransport(&mut self, OpenWebTransport { mut server, certificates, .. }: OpenWebTransport) {
+        self.reload_certificates(certificates);
         let (gateway, origins) = (Arc::clone(&self.gateway), Arc::clone(&self.origins));
         let close = Arc::clone(&self.close_webtransport);
         self.webtransport_task = Some(tokio::spawn(async move {
@@ -349,9 +340,10 @@ impl RunningServer {
         }));
     }
 
-    /// Lets operators reload the scripts, and starts the task that watches their files.
-    fn reload_scripts(&mut self, config: &Config) {
+    /// Lets matches get new code, lets operators reload the scripts, and starts the task that watches their files.
+    fn connect_scripts(&mut self, config: &Config) {
         let Some(scripts) = &self.scripts else { return };
+        scripts.host_matches(Arc::downgrade(&self.rooms));
         let (reloader, watch) = scripting::reloader(config, scripts, &self.services);
         self.reloader = Some(reloader);
         self.tasks.extend(watch.map(tokio::spawn));
@@ -388,6 +380,23 @@ impl RunningServer {
             Ok(thread) => self.remove_ended_thread = Some(thread),
             Err(error) => error!(%error, "thread for ended rooms did not start; ended rooms stay listed"),
         }
+    }
+
+    /// Starts the periodic tasks of the services, and the scheduled functions of the scripts.
+    fn start_services_tasks(&mut self, config: Config) {
+        self.connect_scripts(&config);
+        let services = || Arc::clone(&self.services);
+        let health = Arc::clone(&self.backend.database);
+        let mut tasks = vec![
+            tokio::spawn(data::run_maintenance(services(), config, health)),
+            tokio::spawn(data::renew_leases(services(), Arc::clone(&self.rooms))),
+            tokio::spawn(data::deliver_webhooks(services())),
+            tokio::spawn(matchmaking::run(services())),
+        ];
+        if let Some(scripts) = &self.scripts {
+            tasks.push(tokio::spawn(scripting::run_schedules(Arc::clone(scripts), services())));
+        }
+        self.tasks.append(&mut tasks);
     }
 
     /// Returns the signed-in sessions of this server. Revoking one closes its connections.
@@ -433,6 +442,9 @@ impl RunningServer {
         self.backend.drain();
         self.rooms.close();
         self.gateway.announce_stop(grace);
+        if let Some(scripts) = &self.scripts {
+            scripts.shut_down().await;
+        }
         self.wait_for_no_clients(grace).await;
         self.services.router.disconnect_all(CloseReason::Shutdown, "The server stops.");
         let rooms = Arc::clone(&self.rooms);

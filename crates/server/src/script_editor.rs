@@ -63,15 +63,16 @@ impl ModuleEditor for ScriptEditor {
             let former = tokio::fs::read(&file).await.ok();
             store(&file, text.as_deref().map(str::as_bytes)).await.map_err(|error| not_stored(&file, &error))?;
             let before = scripts.program();
-            match scripts.load(&services).await {
+            match scripts.reload(&services).await {
                 Ok(program) => {
                     let kept = before.map_or_else(Vec::new, |before| program.handlers_with_another_schema(&before));
                     info!(module = name, "module changed");
                     Ok(ModulesLoaded { modules: program.sources().names().count(), kept })
                 }
                 Err(error) => {
-                    // A broken file would keep the server from its next start.
+                    // A broken file would keep the server from its next start. The former one is in use, and is the latest.
                     store(&file, former.as_deref()).await.map_err(|error| not_stored(&file, &error))?;
+                    let _ = scripts.reload(&services).await;
                     Err(not_loaded(&error))
                 }
             }

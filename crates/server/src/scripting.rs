@@ -2,6 +2,7 @@
 
 use crate::config::{Config, MODULES_FOLDER};
 use crate::running::StartError;
+use crate::server::Server;
 use aether_metrics::Registry;
 use aether_script::{CallLimits, MatchLimits, ScriptReloader, ScriptSettings, Scripts};
 use aether_services::Services;
@@ -9,14 +10,17 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinSet;
+use tracing::warn;
 
-/// Creates the scripts of the configured folder and of the program, without loading them; none if there are none.
+/// Creates the scripts of the configured folder and of the program, without loading them, and adds their forwarders to the
+/// extensions of the services; none if there are none.
 pub(crate) fn open(
     config: &Config,
-    modules: Vec<(&'static str, &'static str)>,
-    (version, node): (&str, &str),
+    server: &mut Server,
     registry: &Registry,
 ) -> Result<Option<Arc<Scripts>>, StartError> {
+    let modules = std::mem::take(&mut server.modules);
     let built_in = if config.script.built_in { modules } else { Vec::new() };
     let folder = match config.script_folder() {
         Some(folder) => folder,
@@ -30,7 +34,7 @@ pub(crate) fn open(
     }
     let script = &config.script;
     let mebibytes = |count: u32| usize::try_from(count).unwrap_or(usize::MAX) << 20;
-    Ok(Some(Scripts::new(ScriptSettings {
+    let scripts = Scripts::new(ScriptSettings {
         folder,
         built_in,
         limits: CallLimits {
@@ -43,12 +47,15 @@ pub(crate) fn open(
             memory_max: mebibytes(script.match_memory_mib),
         },
         environment: environment(&script.environment)?,
+        // As presences of the socket show it.
+        node: config.node_name.to_string(),
         sql: script.sql,
-        config: shown(config, node),
-        node: node.to_owned(),
-        version: version.to_owned(),
+        config: shown(config),
+        version: server.version.to_owned(),
         registry: registry.clone(),
-    })))
+    });
+    scripts.extend(&mut server.extensions);
+    Ok(Some(scripts))
 }
 
 /// Loads the scripts at the start. A module that does not load stops the start, as a wrong configuration does.
@@ -59,11 +66,38 @@ pub(crate) async fn load(scripts: Option<&Arc<Scripts>>, services: &Arc<Services
     Ok(())
 }
 
+/// Lets operators reload the scripts. With `script.watch` the returned future reloads them when files change; run it until
+/// the server stops.
+pub(crate) fn reloader(
+    config: &Config,
+    scripts: &Arc<Scripts>,
+    services: &Arc<Services>,
+) -> (Arc<ScriptReloader>, Option<impl Future<Output = ()> + Send + use<>>) {
+    let reloader = Arc::new(ScriptReloader::new(scripts, services));
+    services.host_scripts(Arc::downgrade(&reloader) as _);
+    let watch = config.watches_scripts().then(|| Arc::clone(&reloader).watch());
+    (reloader, watch)
+}
+
+/// Runs scheduled functions until the task is aborted.
+pub(crate) async fn run_schedules(scripts: Arc<Scripts>, services: Arc<Services>) {
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    let mut runs = JoinSet::new();
+    loop {
+        second.tick().await;
+        match scripts.claim_due(&services, services.clock.now_seconds()).await {
+            Ok(due) => due.into_iter().for_each(|due| drop(runs.spawn(due.run()))),
+            Err(error) => warn!(%error, "scheduled functions not run: database unavailable"),
+        }
+        while runs.try_join_next().is_some() {}
+    }
+}
+
 /// Returns the settings that scripts may read, with the names that existing modules know. None of them is a secret.
-fn shown(config: &Config, node: &str) -> serde_json::Value {
+fn shown(config: &Config) -> serde_json::Value {
     let (tokens, socket, matchmaker) = (&config.tokens, &config.socket, &config.matchmaker);
     json!({
-        "name": node,
+        "name": config.node_name.to_string(),
         "shutdown_grace_sec": config.shutdown.grace_seconds,
         "logger": { "level": config.log.filter },
         "session": {
@@ -84,19 +118,6 @@ fn shown(config: &Config, node: &str) -> serde_json::Value {
         },
         "runtime": { "env": config.script.environment, "call_ms": config.script.call_ms },
     })
-}
-
-/// Lets operators reload the scripts. With `script.watch` the returned future reloads them when files change; run it until
-/// the server stops.
-pub(crate) fn reloader(
-    config: &Config,
-    scripts: &Arc<Scripts>,
-    services: &Arc<Services>,
-) -> (Arc<ScriptReloader>, Option<impl Future<Output = ()> + Send + use<>>) {
-    let reloader = Arc::new(ScriptReloader::new(scripts, services));
-    services.host_scripts(Arc::downgrade(&reloader) as _);
-    let watch = config.watches_scripts().then(|| Arc::clone(&reloader).watch());
-    (reloader, watch)
 }
 
 fn environment(entries: &[String]) -> Result<BTreeMap<String, String>, StartError> {

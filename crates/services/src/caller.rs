@@ -1,9 +1,11 @@
 //! Callers of operations, and the context of a call.
 
 use crate::session::tokens::Role;
+use http::HeaderMap;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use uuid::Uuid;
 
 /// Caller of an operation.
@@ -50,6 +52,15 @@ pub struct CallContext {
     pub account: Option<Uuid>,
     /// Socket session that the call came over. `None` for every other call.
     pub socket: Option<Uuid>,
+    /// Headers of the request, without credentials. `None` if the call came over no HTTP request, or if no module wants them
+    /// ([`Module::wants_headers`](crate::calls::Module::wants_headers)).
+    pub headers: Option<Arc<HeaderMap>>,
+    /// Port of the client's connection; that of the proxy behind a trusted proxy. `None` if it is not known.
+    pub port: Option<u16>,
+    /// Language that the client of a socket asked for. `None` for every other call.
+    pub language: Option<Arc<str>>,
+    /// Number of the request in this process; one for all messages of a socket. 0 for server code.
+    pub number: u64,
 }
 
 impl Caller {
@@ -82,7 +93,17 @@ impl CallContext {
     /// Creates the context of a call by server code.
     #[must_use]
     pub fn server() -> CallContext {
-        CallContext { caller: Caller::Server, address: None, query: BTreeMap::new(), account: None, socket: None }
+        CallContext {
+            caller: Caller::Server,
+            address: None,
+            query: BTreeMap::new(),
+            account: None,
+            socket: None,
+            headers: None,
+            port: None,
+            language: None,
+            number: 0,
+        }
     }
 
     /// Creates the context of a call by server code for an account.
@@ -94,6 +115,16 @@ impl CallContext {
     /// Creates the context of a call from an address.
     #[must_use]
     pub fn from_address(caller: Caller, address: IpAddr) -> CallContext {
-        CallContext { caller, address: Some(address), query: BTreeMap::new(), account: None, socket: None }
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        CallContext { caller, address: Some(address), number, ..CallContext::server() }
+    }
+
+    /// Returns an id of the request that no other request has, for logs.
+    #[must_use]
+    pub fn trace_id(&self) -> Uuid {
+        static PROCESS: OnceLock<u64> = OnceLock::new();
+        let process = *PROCESS.get_or_init(|| Uuid::new_v4().as_u64_pair().0);
+        Uuid::from_u64_pair(process, self.number)
     }
 }

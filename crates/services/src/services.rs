@@ -28,7 +28,7 @@ use crate::remote_value::RemoteValues;
 use crate::room::Rooms;
 use crate::router::Router;
 use crate::session::tokens::Tokens;
-use crate::session::{self, MatchTokens, Sessions};
+use crate::session::{self, MatchTokens, SessionHandlers, Sessions};
 use crate::storage::{IndexDefinition, Quota, Storage, StorageIndexes};
 use crate::tournament::Tournaments;
 use crate::wallet::Wallets;
@@ -93,6 +93,8 @@ pub struct ServicesExtensions {
     pub matchmaker_matched: Option<MatchedHook>,
     /// Hooks that run at resets of leaderboards, and at ends and resets of tournaments.
     pub period_hooks: PeriodHooks,
+    /// Functions that are called when sessions of the socket start and end.
+    pub session_handlers: SessionHandlers,
 }
 
 /// All services of a server. Server code calls them as well.
@@ -157,6 +159,8 @@ pub struct Services {
     pub webhooks: Option<Webhooks>,
     /// Client for outgoing HTTP requests.
     pub http_client: HttpClient,
+    /// Functions that are called when sessions of the socket start and end.
+    pub session_handlers: Arc<SessionHandlers>,
     /// Hooks at the ends of periods.
     period_hooks: PeriodHooks,
     /// Host of the rooms. Weak, because the host itself owns the services.
@@ -311,6 +315,7 @@ impl Services {
             tournaments,
             brackets,
             period_hooks: extensions.period_hooks,
+            session_handlers: Arc::new(extensions.session_handlers),
             webhooks,
             http_client,
             is_online: OnceLock::new(),

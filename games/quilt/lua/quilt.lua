@@ -62,7 +62,7 @@ end
 
 -- Spawns the needle of a seat on a piece of cloth of its own.
 local function thread_needle(state, seat)
-	local x, y = cloth.find_home(state, HOME_RADIUS)
+	local x, y = cloth.find_home(state)
 	cloth.lay_home(state, seat, x, y, HOME_RADIUS)
 	local heading = math.random() * 2 * math.pi
 	seat.needle = aether.world_spawn({
@@ -84,8 +84,9 @@ local function sew(state, seat)
 	if gained > 0 then
 		aether.world_broadcast("Sewn", { seat = seat.number, cells = gained })
 	end
-	for _, other in state.seats do
-		if other ~= seat and other.needle and other.cells == 0 then
+	for number = 1, SEATS do
+		local other = state.seats[number]
+		if other and other ~= seat and other.needle and other.cells == 0 then
 			unravel(state, other, "covered", seat)
 		end
 	end
@@ -196,14 +197,17 @@ end
 local function balance_bots(state)
 	local wanted = math.max(0, NEEDLES_MIN - count(state, false))
 	local present = count(state, true)
+	for number = 1, SEATS do
+		if present < wanted and not state.seats[number] then
+			take_seat(state, number, bots.NAMES[number % #bots.NAMES + 1], nil)
+			present += 1
+		end
+	end
 	for number = SEATS, 1, -1 do
 		local seat = state.seats[number]
 		if present > wanted and seat and seat.is_bot then
 			leave_seat(state, seat)
 			present -= 1
-		elseif present < wanted and not seat then
-			take_seat(state, number, bots.NAMES[number % #bots.NAMES + 1], nil)
-			present += 1
 		end
 	end
 end
@@ -313,12 +317,15 @@ local function match_loop(_context, state, tick, _messages)
 		change_phase(state)
 	end
 	balance_bots(state)
+	local threaded = false
 	for number = 1, SEATS do
 		local seat = state.seats[number]
 		if seat and not seat.needle then
 			seat.wait -= 1
-			if seat.wait <= 0 then
+			-- One in a tick: the search for a home takes a while.
+			if seat.wait <= 0 and not threaded then
 				thread_needle(state, seat)
+				threaded = true
 			end
 		elseif seat and seat.is_bot then
 			step(state, seat, bots.aim(state, seat))

@@ -1,5 +1,7 @@
 // Camera: follows the own needle, and fits the view to the screen.
 
+import { HEIGHT, WIDTH } from "./rules.ts";
+
 /** Cells across the shorter side of the screen. */
 const CELLS_SHORT = 25;
 
@@ -9,6 +11,9 @@ const SCALE_MIN = 15;
 
 /** Seconds in which the camera covers most of a distance. */
 const FOLLOW_SECONDS = 0.16;
+
+/** Margin of the table that is shown around the cloth, in cells. */
+const MARGIN = 2.5;
 
 /** Distance after which the camera jumps, in cells: the needle is a new one. */
 const JUMP_CELLS = 30;
@@ -27,10 +32,11 @@ export class Camera {
   }
 
   follow(x: number, y: number, seconds: number, isStill: boolean): void {
-    const isFar = Math.hypot(x - this.x, y - this.y) > JUMP_CELLS;
+    const [toX, toY] = [within(x, this.width / this.scale, WIDTH), within(y, this.height / this.scale, HEIGHT)];
+    const isFar = Math.hypot(toX - this.x, toY - this.y) > JUMP_CELLS;
     const share = isStill || isFar ? 1 : 1 - Math.exp(-seconds / FOLLOW_SECONDS);
-    this.x += (x - this.x) * share;
-    this.y += (y - this.y) * share;
+    this.x += (toX - this.x) * share;
+    this.y += (toY - this.y) * share;
   }
 
   /** Column of the screen for a coordinate of the cloth. */
@@ -42,4 +48,10 @@ export class Camera {
   down(y: number): number {
     return this.height / 2 + (y - this.y) * this.scale;
   }
+}
+
+/** Returns the middle of a view so that it shows the cloth and a small margin; that of the cloth if all of it fits. */
+function within(middle: number, shown: number, size: number): number {
+  const [min, max] = [shown / 2 - MARGIN, size - shown / 2 + MARGIN];
+  return min > max ? size / 2 : Math.min(Math.max(middle, min), max);
 }

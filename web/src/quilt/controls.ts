@@ -44,16 +44,11 @@ export class Controls {
     return this.finger;
   }
 
-  /** Returns the direction to steer to; the last one while nothing is pressed. */
-  direction(needle: Needle, camera: Camera): number {
+  /** Returns the direction to steer to: the last one while nothing is pressed, and none before the player has steered. */
+  direction(needle: Needle, camera: Camera): number | undefined {
     const [x, y] = this.vector(needle, camera);
     if (x !== 0 || y !== 0) this.aim = Math.atan2(y, x);
-    return this.aim ?? needle.heading;
-  }
-
-  /** Forgets the direction, for a new needle. */
-  reset(): void {
-    this.aim = undefined;
+    return this.aim;
   }
 
   private vector(needle: Needle, camera: Camera): readonly [number, number] {

@@ -83,10 +83,10 @@ class Editor {
     this.current = draft;
     for (const each of this.drafts.values()) each.tab.setAttribute("aria-selected", String(each === draft));
     this.area.value = draft.text;
+    this.area.setSelectionRange(0, 0);
+    this.area.focus({ preventScroll: true });
     this.area.scrollTop = 0;
     this.show();
-    this.area.focus();
-    this.area.setSelectionRange(0, 0);
   }
 
   private typed(): void {

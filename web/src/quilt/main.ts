@@ -25,6 +25,9 @@ import { stateOf } from "./state.ts";
 /** Update interval of texts. */
 const TEXTS_INTERVAL_MS = 200;
 
+/** Time in which the hints are shown after the player has begun to steer. */
+const HINTS_MS = 20_000;
+
 /** Upper bound of a frame's duration, after a pause. */
 const FRAME_SECONDS_MAX = 0.1;
 
@@ -48,9 +51,10 @@ const controls = new Controls(world);
 
 /** Seat of the player, known since its first needle. */
 let ownSeat: number | undefined;
-let ownNeedle: number | undefined;
 let ownPoints: readonly Pair[] = [];
 let shownPhase = "sewing";
+/** Time of the first steering. */
+let beganMs: number | undefined;
 
 const connection = new RoomConnection<Steer>(() => joinGame<Steer>("quilt", { rules: RULES }), {
   phase: (phase) => status.show(phase),
@@ -84,7 +88,7 @@ function forget(): void {
   quilt.clear();
   effects.clear();
   picture.redraw(quilt);
-  [ownSeat, ownNeedle, ownPoints] = [undefined, undefined, []];
+  [ownSeat, ownPoints] = [undefined, []];
 }
 
 function snipped(seat: number, by: number, reason: string): void {
@@ -123,13 +127,14 @@ function drawFrame(seconds: number): void {
 }
 
 function steer(own: Needle, seconds: number): void {
-  if (own.id !== ownNeedle) {
-    [ownNeedle, ownSeat] = [own.id, own.seat];
-    controls.reset();
-  }
+  ownSeat = own.seat;
   ownPoints = quilt.threads.get(own.id) ?? [];
   camera.follow(own.x, own.y, seconds, stillness.matches);
-  connection.room?.setInput({ aim: controls.direction(own, camera) });
+  const aim = controls.direction(own, camera);
+  if (aim === undefined) return;
+  connection.room?.setInput({ aim });
+  beganMs ??= performance.now();
+  if (performance.now() - beganMs > HINTS_MS) hints.classList.add("done");
 }
 
 function showStick(): void {

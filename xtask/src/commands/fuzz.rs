@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use lexopt::Arg::{Long, Value};
 use lexopt::ValueExt;
@@ -30,6 +31,9 @@ Usage: cargo xtask fuzz [--seconds N] [target...]
   --input F    runs only this input
   list         shows the targets
 
+The target `lua` is a test in the debug profile that calls every function of
+scripts with random values. Each run has another seed, which is printed.
+
 An input that breaks a target is written to fuzz/artifacts/<target>. After the
 fix, move it to fuzz/seeds/<target>; every run starts from these seeds.",
     run: run_command,
@@ -48,6 +52,10 @@ pub const SHORT_FUZZ: Step = Step {
 const SECONDS_IN_TEST: u64 = 5;
 
 const SECONDS_DEFAULT: u64 = 60;
+
+/// Target that is a test of the debug profile: instrumented builds of Luau and the services would take minutes. The short
+/// form runs with the other tests.
+const SCRIPTS: &str = "lua";
 
 /// Longer than the longest frame of a client, so that inputs beyond the limit are tried too.
 const INPUT_BYTES_MAX: u32 = 10_240;
@@ -87,15 +95,21 @@ fn run_command(project: &Project, arguments: Vec<OsString>) -> Outcome {
     }
     let all = targets(project)?;
     if names == ["list"] {
-        println!("{}", all.join("\n"));
+        println!("{}\n{SCRIPTS}", all.join("\n"));
         return Ok(());
     }
+    let wants_scripts = names.is_empty() || names.iter().any(|name| name == SCRIPTS);
+    if names == [SCRIPTS] && input.is_none() {
+        return fuzz_scripts(project, seconds);
+    }
+    names.retain(|name| name != SCRIPTS);
     if let Some(unknown) = names.iter().find(|name| !all.contains(name)) {
         let message = format!("there is no target `{unknown}`; `cargo xtask fuzz list`");
         return Err(Failure::new(message));
     }
     let chosen = if names.is_empty() { all } else { names };
     match input {
+        None if wants_scripts => fuzz(project, &chosen, seconds).and_then(|()| fuzz_scripts(project, seconds)),
         None => fuzz(project, &chosen, seconds),
         Some(input) => rerun(project, &chosen, &input),
     }
@@ -145,6 +159,16 @@ fn fuzz(project: &Project, targets: &[String], seconds: u64) -> Outcome {
         return Ok(());
     }
     Err(Failure::new(format!("broken by their input: {}", broken.join(", "))))
+}
+
+/// Calls every function of scripts with random values, from a new seed.
+fn fuzz_scripts(project: &Project, seconds: u64) -> Outcome {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seed = since.as_secs() % 1_000_000_007;
+    report::print(&format!("{SCRIPTS}: {seconds} s, AETHER_FUZZ_SEED={seed}"));
+    let mut command = project.cargo();
+    command.args(["nextest", "run", "--package", "aether-script", "--no-capture", "-E", "test(/^fuzz::values/)"]);
+    run(command.env("AETHER_FUZZ_SECONDS", seconds.to_string()).env("AETHER_FUZZ_SEED", seed.to_string()))
 }
 
 /// Fuzzes one target and returns the number of inputs and the coverage.

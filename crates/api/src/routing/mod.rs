@@ -10,7 +10,7 @@ pub(crate) mod encoding;
 mod error;
 mod openapi;
 mod parts;
-mod query;
+pub(crate) mod query;
 mod rate;
 mod routes;
 
@@ -19,7 +19,7 @@ pub use error::ApiError;
 pub(crate) use error::{complete, not_found, shown_path};
 pub(crate) use openapi::Description;
 pub use rate::{RateSettings, RequestRates, default_rate};
-pub(crate) use routes::{CustomRoute, Form, Received, Routes, WrittenForm};
+pub(crate) use routes::{BODY_BYTES_MAX, CustomRoute, Form, Received, Routes, WrittenForm, read_body, shown_headers};
 
 use crate::answers::AnswerBudget;
 use crate::slow_bodies::SlowBodies;

@@ -47,7 +47,7 @@ impl<'a> QueryValues<'a> {
 }
 
 /// Returns the values of a query by name. Fails if there are too many.
-pub(super) fn by_name(query: &str) -> Result<BTreeMap<String, Vec<String>>, ServiceError> {
+pub(crate) fn by_name(query: &str) -> Result<BTreeMap<String, Vec<String>>, ServiceError> {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (count, (name, value)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
         check_count(count)?;

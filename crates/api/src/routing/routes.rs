@@ -5,6 +5,7 @@ use super::encoding::{self, EncodingError};
 use super::query::{self, QueryValues};
 use super::{Calls, Interface};
 use crate::answers::AnswerShare;
+use crate::peer::PeerAddress;
 use aether_limits::NetworkShare;
 use aether_messages::Operation;
 use aether_messages::prost::Name as _;
@@ -17,7 +18,7 @@ use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{RequestExt, Router};
 use http::request::Parts;
-use http::{Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -30,7 +31,11 @@ use std::task::Poll;
 use std::time::Instant;
 
 /// Upper bound of a request body in bytes, before and after decompression.
-const BODY_BYTES_MAX: usize = 262_144;
+pub(crate) const BODY_BYTES_MAX: usize = 262_144;
+/// Upper bound of the headers that code of the game gets, in bytes. Those beyond are left out.
+const SHOWN_HEADERS_BYTES_MAX: usize = 8_192;
+/// Headers that code of the game does not get: it does not need the secrets, and might repeat them.
+const CREDENTIALS: [HeaderName; 3] = [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION];
 
 /// Routes of an interface.
 pub(crate) struct Routes<I> {
@@ -381,9 +386,12 @@ async fn receive<I: Calls>(
     operation: RouteOperation,
     mut request: Request,
 ) -> Result<(Received, Option<AnswerShare>), ErrorAnswer> {
-    let context = authorize(interface, operation, &request)?;
+    let mut context = authorize(interface, operation, &request)?;
     let path = request.extract_parts::<RawPathParams>().await.ok();
     let (parts, body) = request.into_parts();
+    if interface.services().calls.wants_headers(operation.name) {
+        Arc::make_mut(&mut context).headers = Some(Arc::new(shown_headers(&parts.headers)));
+    }
     let address = context.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let body = read_body(body, || interface.bodies().take(address)).await?;
     let body = encoding::decompress(body, &parts.headers, BODY_BYTES_MAX).map_err(encoding_error)?;
@@ -400,11 +408,31 @@ fn authorize<I: Calls>(
     let address = interface.address(request);
     let caller = interface.admit(operation.access, request.uri(), request.headers())?;
     interface.rates().take(&caller, address, (operation.name, operation.preset))?;
-    Ok(Arc::new(CallContext::from_address(caller, address)))
+    let port = request.extensions().get::<PeerAddress>().map(|peer| peer.socket.port());
+    Ok(Arc::new(CallContext { port, ..CallContext::from_address(caller, address) }))
+}
+
+/// Returns the headers that code of the game gets: without credentials, and without those that would keep more than
+/// [`SHOWN_HEADERS_BYTES_MAX`] in memory while the call runs.
+pub(crate) fn shown_headers(headers: &HeaderMap) -> HeaderMap {
+    let mut left = SHOWN_HEADERS_BYTES_MAX;
+    let mut shown = HeaderMap::with_capacity(headers.len().min(64));
+    for (name, value) in headers {
+        let bytes = name.as_str().len() + value.len();
+        if CREDENTIALS.contains(name) || bytes > left {
+            continue;
+        }
+        left -= bytes;
+        // A copy, so that the buffer of the connection is not kept.
+        if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+            shown.append(name, value);
+        }
+    }
+    shown
 }
 
 /// Reads the whole body, if it is not too long. A body that has to be waited for takes a share meanwhile.
-async fn read_body(
+pub(crate) async fn read_body(
     body: Body,
     take_share: impl FnOnce() -> Result<NetworkShare, ServiceError>,
 ) -> Result<Bytes, ServiceError> {
@@ -459,7 +487,7 @@ mod tests {
     use aether_services::session::{self, keys::KeyRing, tokens::Tokens};
     use aether_services::{Caller, GrpcCode, Services, ServicesExtensions, ServicesParts, ServicesSettings};
     use axum::response::IntoResponse;
-    use http::{HeaderMap, Uri, header};
+    use http::Uri;
     use serde_json::json;
     use tower::ServiceExt;
 

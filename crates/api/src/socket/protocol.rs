@@ -14,6 +14,7 @@ use aether_net::lobby::SessionValidity;
 use aether_net::{ConnectionEnd, MessageClass, MessageRates, OutgoingMessages, Protocol, RateMeter, Transport};
 use aether_services::clock::new_id;
 use aether_services::router::{MatchBatch, OpenSocket, OutboxItem, Outgoing, SocketSession};
+use aether_services::session::ReportedSession;
 use aether_services::{CallContext, Caller, ServiceError, UserIdentity, status};
 use aether_wire::{CloseReason, Closing, DeliveryPath, SessionId};
 use std::any::Any;
@@ -33,6 +34,8 @@ pub(super) struct NewSocket {
     /// True if the session starts with an empty status.
     pub is_shown: bool,
     pub address: IpAddr,
+    pub port: u16,
+    pub language: Arc<str>,
     pub identity: UserIdentity,
     /// Shares of limits.
     pub resources: Box<dyn Any + Send>,
@@ -53,6 +56,8 @@ pub(super) struct SocketProtocol {
     open: OpenSocket,
     /// Reason for which the router closes the connection.
     closing: Option<Closing>,
+    /// Dropped after the socket has left its streams.
+    _reported: ReportedSession,
     _resources: Box<dyn Any + Send>,
 }
 
@@ -65,7 +70,7 @@ struct QueuedAnswer {
 impl SocketProtocol {
     /// Connects a client to the router.
     pub fn new(server: SocketServer, client: NewSocket) -> Result<SocketProtocol, ServiceError> {
-        let NewSocket { format, is_shown, address, identity, resources } = client;
+        let NewSocket { format, is_shown, address, port, language, identity, resources } = client;
         let services = Arc::clone(server.services());
         let socket = SocketSession {
             session: new_id(services.clock.now_ms()),
@@ -77,14 +82,18 @@ impl SocketProtocol {
         let session_epoch = server.gateway.sessions().epoch();
         let context = CallContext {
             socket: Some(socket.session),
+            port: Some(port),
+            language: Some(language),
             ..CallContext::from_address(Caller::User(Arc::new(identity)), address)
         };
         let open = services.router.open(socket)?;
         status::start(&services.router, &open.socket, is_shown)?;
+        let context = Arc::new(context);
         Ok(SocketProtocol {
+            _reported: ReportedSession::start(&services.session_handlers, &context),
             requests: Requests::new(server.settings.requests_max),
             server,
-            context: Arc::new(context),
+            context,
             session,
             session_epoch,
             format,

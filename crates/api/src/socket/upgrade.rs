@@ -21,12 +21,18 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+/// Maximum bytes of the language that a client asks for: more than any language tag has.
+const LANGUAGE_BYTES_MAX: usize = 35;
+/// Language of a client that asks for none.
+const LANGUAGE: &str = "en";
+
 /// Query parameters of the socket.
 #[derive(Default)]
 struct Parameters<'a> {
     token: Cow<'a, str>,
     format: Cow<'a, str>,
     status: Cow<'a, str>,
+    lang: Cow<'a, str>,
 }
 
 /// `GET /ws`: opens a services socket.
@@ -59,12 +65,18 @@ fn start_upgrade(api: &PublicApi, address: PeerAddress, mut request: Request) ->
         return Err(ApiError::new(StatusCode::UNAUTHORIZED, "unauthenticated", "Missing or invalid token"));
     };
     let is_shown = matches!(&*parameters.status, "1" | "t" | "T" | "true" | "TRUE" | "True");
+    let language = match &*parameters.lang {
+        lang if lang.is_empty() || lang.len() > LANGUAGE_BYTES_MAX => Arc::from(LANGUAGE),
+        lang => Arc::from(lang),
+    };
     let peer = api.peer(address, request.headers());
+    let port = address.socket.port();
     let Some(permit) = api.gateway.permit(peer.address) else {
         let sentence = "The server or your address has reached its limit of connections. Try again later.";
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", sentence));
     };
-    let socket = NewSocket { format, is_shown, address: peer.address, resources: admit(api, &identity)?, identity };
+    let resources = admit(api, &identity)?;
+    let socket = NewSocket { format, is_shown, address: peer.address, port, language, resources, identity };
     let server = SocketServer {
         gateway: Arc::clone(&api.gateway),
         client_api: api.client_api.clone(),
@@ -97,6 +109,7 @@ fn parameters(uri: &Uri) -> Parameters<'_> {
             "token" => &mut parameters.token,
             "format" => &mut parameters.format,
             "status" => &mut parameters.status,
+            "lang" => &mut parameters.lang,
             _ => continue,
         };
         // The first one counts.

@@ -350,9 +350,12 @@ impl ScriptGame {
 
     /// Decides about a join attempt by the results of the script.
     fn decide(&mut self, room: &mut Context<'_>, mut results: MultiValue) -> Result<(), Rejection> {
-        if self.machine.handler.form == Form::Nk || matches!(results.front(), Some(mlua::Value::Table(_))) {
+        let is_nk = self.machine.handler.form == Form::Nk;
+        if is_nk || matches!(results.front(), Some(mlua::Value::Table(_))) {
             self.take_state(room, &mut results);
-        } else if results.front().is_none_or(mlua::Value::is_nil) {
+        }
+        // The form `aether` accepts unless it says otherwise.
+        if !is_nk && results.front().is_none_or(mlua::Value::is_nil) {
             return Ok(());
         }
         let allowed = results
@@ -419,6 +422,7 @@ impl RuntimeGame for ScriptGame {
     }
 
     fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, _reason: CloseReason) {
+        self.machine.parts.possessions.remove(&player);
         if let Some(presence) = self.machine.parts.members.remove(player) {
             self.queue.push_back(Work::Leave(presence));
             self.run_queue(room);
@@ -436,11 +440,17 @@ impl RuntimeGame for ScriptGame {
 
     /// The restored state has the players of its checkpoint. The script is told of the others.
     fn rejoin(&mut self, room: &mut Context<'_>, player: PlayerId) {
-        let presence = Arc::new(presence_in(room, player));
-        let Some(at) = self.former.iter().position(|former| **former == *presence) else {
+        let session = room.session(player).unwrap_or_default();
+        let is_known = |former: &Arc<Presence>| former.player == player && former.session == session;
+        let Some(at) = self.former.iter().position(is_known) else {
             return self.enqueue_join(room, player);
         };
-        self.former.remove(at);
+        let presence = self.former.remove(at);
+        if let Some(entity) = self.machine.parts.possessions.get(&player)
+            && room.world.contains(*entity)
+        {
+            room.possess(player, *entity);
+        }
         if let Err(error) = self.add_member(&presence) {
             self.fail(room, &error);
         }
@@ -489,10 +499,16 @@ impl RuntimeGame for ScriptGame {
 
     fn tick(&mut self, room: &mut Context<'_>) {
         self.change_code(room);
+        let mut abandoned = Vec::new();
         for presence in std::mem::take(&mut self.former) {
+            abandoned.extend(self.machine.parts.possessions.remove(&presence.player));
             self.queue.push_back(Work::Leave(presence));
         }
         self.run_queue(room);
+        // The room does the same when a player leaves.
+        for entity in abandoned {
+            room.world.despawn(entity);
+        }
         if !self.is_busy && !self.is_over {
             self.run_loop(room);
         }
@@ -568,8 +584,8 @@ impl RuntimeGame for ScriptGame {
         }
     }
 
-    fn checkpoint(&self, _world: &World) -> Option<Vec<u8>> {
-        MatchCheckpoint::take(self)
+    fn checkpoint(&self, world: &World) -> Option<Vec<u8>> {
+        MatchCheckpoint::take(self, Some(world))
     }
 
     fn restore(&mut self, room: &mut Context<'_>, checkpoint: &[u8]) -> Result<(), Rejection> {
@@ -577,8 +593,8 @@ impl RuntimeGame for ScriptGame {
     }
 
     fn capture(&self, _world: &World) -> Option<Vec<u8>> {
-        // A coroutine cannot be captured.
-        if self.is_idle() { MatchCheckpoint::take(self) } else { None }
+        // A coroutine cannot be captured. The room captures the world.
+        if self.is_idle() { MatchCheckpoint::take(self, None) } else { None }
     }
 
     fn restore_capture(&mut self, room: &mut Context<'_>, capture: &[u8]) -> Result<(), Rejection> {

@@ -9,7 +9,7 @@ use crate::value::Value;
 use crate::vm::{Step, Suspended, Vm, VmKind, VmSettings, to_lua};
 use aether_engine::Context;
 use mlua::{IntoLua, MultiValue, Table};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// VM of a match.
@@ -50,6 +50,7 @@ impl Machine {
         let parts = MatchParts {
             schema: handler.schema.clone(),
             members: Members::new(setup.node()),
+            possessions: BTreeMap::new(),
             context,
             deferred: Vec::new(),
             tasks: VecDeque::new(),

@@ -11,7 +11,8 @@ use crate::source::Sources;
 use crate::value::Value;
 use crate::vm::Step;
 use aether_engine::{Context, Rejection};
-use aether_wire::{ErrorCode, PlayerId};
+use aether_wire::{EntityId, ErrorCode, PlayerId};
+use aether_world::World;
 use mlua::MultiValue;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +21,8 @@ use std::time::Duration;
 pub(super) struct MatchCheckpoint;
 
 impl MatchCheckpoint {
-    /// Returns the state; none if it is not plain data.
-    pub fn take(game: &ScriptGame) -> Option<Vec<u8>> {
+    /// Returns the state, with the entities of a world; none if the state is not plain data.
+    pub fn take(game: &ScriptGame, world: Option<&World>) -> Option<Vec<u8>> {
         let state = read_state(&game.machine.state).ok().filter(|state| state.is_plain)?;
         let context = &game.machine.parts.context;
         let tick_rate: f64 = context.raw_get("match_tick_rate").unwrap_or_default();
@@ -34,8 +35,15 @@ impl MatchCheckpoint {
                 Value::from(member.username.as_str()),
             ])
         });
+        let possessions = game.machine.parts.possessions.iter().map(|(player, entity)| {
+            Value::list([Value::Number(f64::from(player.0)), Value::from(entity.to_bits().to_string())])
+        });
+        let entities = world.filter(|world| !world.is_empty()).map(World::capture);
         let checkpoint = Value::table([
             ("state", state.value),
+            ("schema", Value::from(schema_name(game))),
+            ("entities", entities.into()),
+            ("possessions", Value::list(possessions)),
             ("tick_rate", Value::Number(tick_rate)),
             ("label", Value::from(label)),
             ("members", Value::list(members)),
@@ -46,8 +54,11 @@ impl MatchCheckpoint {
     /// Restores a match that is rebuilt. Its code may be newer than the state: `match_reload` adapts it.
     pub fn restore(game: &mut ScriptGame, room: &mut Context<'_>, bytes: &[u8]) -> Result<(), Rejection> {
         let rejected = |error: ScriptError| Rejection::new(ErrorCode::BadValue, error.to_string());
-        let members = read(game, room, bytes).map_err(rejected)?;
-        game.former = members;
+        let checkpoint = read(game, room, bytes).map_err(rejected)?;
+        if let Value::Text(entities) = checkpoint.get("entities") {
+            restore_entities(game, room, (checkpoint.get("schema"), entities)).map_err(rejected)?;
+        }
+        game.former = members(&checkpoint);
         let limit = super::INIT_TIME_MAX;
         adapt(&mut game.machine, room, limit).map_err(rejected)
     }
@@ -55,15 +66,39 @@ impl MatchCheckpoint {
     /// Restores the exact state, for a replay.
     pub fn restore_exactly(game: &mut ScriptGame, room: &mut Context<'_>, bytes: &[u8]) -> Result<(), Rejection> {
         let rejected = |error: ScriptError| Rejection::new(ErrorCode::BadValue, error.to_string());
-        for presence in read(game, room, bytes).map_err(rejected)? {
+        for presence in members(&read(game, room, bytes).map_err(rejected)?) {
             game.add_member(&presence).map_err(rejected)?;
         }
         Ok(())
     }
 }
 
-/// Reads state, tick rate and label of a checkpoint. Returns its members.
-fn read(game: &mut ScriptGame, room: &mut Context<'_>, bytes: &[u8]) -> Result<Vec<Arc<Presence>>, ScriptError> {
+/// Restores the entities of a checkpoint. Those of another schema cannot be read: `match_reload` spawns them again.
+fn restore_entities(
+    game: &mut ScriptGame,
+    room: &mut Context<'_>,
+    (schema, entities): (&Value, &[u8]),
+) -> Result<(), ScriptError> {
+    if schema.as_str() == Some(&schema_name(game)) {
+        let damaged = |_| ScriptError::invalid("the entities of the checkpoint are damaged");
+        return room.world.restore_at_tick(entities).map_err(damaged);
+    }
+    game.machine.parts.possessions.clear();
+    match game.machine.handler.function(Callback::Reload) {
+        Some(_) => Ok(()),
+        None => {
+            Err(ScriptError::invalid("the schema of the match changed; add a match_reload that spawns its entities"))
+        }
+    }
+}
+
+/// Returns the hash of the schema as text, because numbers of scripts have 53 bits.
+fn schema_name(game: &ScriptGame) -> String {
+    format!("{:016x}", game.machine.handler.schema.schema().hash())
+}
+
+/// Takes state, tick rate, label and possessions over from a checkpoint, and returns it.
+fn read(game: &mut ScriptGame, room: &mut Context<'_>, bytes: &[u8]) -> Result<Value, ScriptError> {
     let checkpoint = Value::from_bytes(bytes).map_err(|error| ScriptError::invalid(error.to_string()))?;
     let tick_hz = match checkpoint.get("tick_rate") {
         Value::Number(rate) => *rate as u32,
@@ -74,7 +109,21 @@ fn read(game: &mut ScriptGame, room: &mut Context<'_>, bytes: &[u8]) -> Result<V
     room.set_label(label);
     game.machine.describe_room(label, tick_hz)?;
     game.machine.state = game.machine.to_lua(checkpoint.get("state"))?;
-    let Value::List(members) = checkpoint.get("members") else { return Ok(Vec::new()) };
+    if let Value::List(possessions) = checkpoint.get("possessions") {
+        game.machine.parts.possessions = possessions.iter().filter_map(possession).collect();
+    }
+    Ok(checkpoint)
+}
+
+fn possession(possession: &Value) -> Option<(PlayerId, EntityId)> {
+    let Value::List(fields) = possession else { return None };
+    let [Value::Number(player), entity] = &fields[..] else { return None };
+    Some((PlayerId(*player as u32), EntityId::from_bits(entity.as_str()?.parse().ok()?)?))
+}
+
+/// Returns the players that the script of a checkpoint knew.
+fn members(checkpoint: &Value) -> Vec<Arc<Presence>> {
+    let Value::List(members) = checkpoint.get("members") else { return Vec::new() };
     let member = |member: &Value| {
         let Value::List(fields) = member else { return None };
         let [Value::Number(player), user, session, username] = &fields[..] else { return None };
@@ -82,7 +131,7 @@ fn read(game: &mut ScriptGame, room: &mut Context<'_>, bytes: &[u8]) -> Result<V
         let player = PlayerId(*player as u32);
         Some(Arc::new(Presence { player, user: text(user), session: text(session), username: text(username) }))
     };
-    Ok(members.iter().filter_map(member).collect())
+    members.iter().filter_map(member).collect()
 }
 
 /// Lets the script adapt a state from other code, if it has a `match_reload`.
@@ -151,6 +200,7 @@ impl ScriptGame {
             let added = machine.parts.members.add(machine.vm.lua(), presence);
             added.map_err(|error| ScriptError::invalid(error.to_string()))?;
         }
+        machine.parts.possessions = self.machine.parts.possessions.clone();
         machine.parts.deferred = std::mem::take(&mut self.machine.parts.deferred);
         if let Err(error) = adapt(&mut machine, room, limit) {
             self.machine.parts.deferred = machine.parts.deferred;

@@ -11,9 +11,9 @@ use crate::function::Run;
 use crate::vm::{MARK, Vm};
 use aether_bits::runtime::RuntimeSchema;
 use aether_engine::Context;
-use aether_wire::PlayerId;
+use aether_wire::{EntityId, PlayerId};
 use mlua::{Lua, MultiValue, Table};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Most functions that wait to run beside a match, and that run beside it, together.
 pub(crate) const TASKS_MAX: usize = 64;
@@ -36,6 +36,8 @@ pub(crate) struct MatchParts {
     pub schema: RuntimeSchema,
     /// Players, with their tables.
     pub members: Members,
+    /// Entities that players possess, as far as the script gave them.
+    pub possessions: BTreeMap<PlayerId, EntityId>,
     /// Context of the match's functions: `match_label` changes with the label.
     pub context: Table,
     /// Broadcasts for the end of the tick.

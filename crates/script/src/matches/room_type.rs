@@ -17,13 +17,13 @@ use std::sync::{Arc, Weak};
 /// Returns the room type of a handler.
 pub(crate) fn room_type(
     handler: &HandlerInfo,
-    program: &Arc<Program>,
+    program: &Program,
     scripts: &Arc<Scripts>,
     services: &Arc<Services>,
 ) -> RoomType {
     let maker = Maker {
         handler: handler.clone(),
-        program: Arc::clone(program),
+        sources: Arc::clone(program.sources()),
         scripts: Arc::downgrade(scripts),
         services: Arc::downgrade(services),
     };
@@ -47,7 +47,8 @@ pub fn recorded_matches() -> RoomDefinition {
 /// Makes the games of a handler.
 struct Maker {
     handler: HandlerInfo,
-    program: Arc<Program>,
+    /// Without the program: a match that keeps its type must not keep the VMs of an old program.
+    sources: Arc<Sources>,
     scripts: Weak<Scripts>,
     services: Weak<Services>,
 }
@@ -71,7 +72,7 @@ impl Maker {
             params: Value::from_json(setup.params),
             environment: Value::Map(environment.collect()),
             version: settings.version.clone(),
-            sources: Arc::clone(self.program.sources()),
+            sources: Arc::clone(&self.sources),
             answers: Vec::new(),
             metrics: Some(Arc::clone(&services.game_metrics)),
         };

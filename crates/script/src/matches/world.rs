@@ -197,6 +197,7 @@ pub(crate) fn possess(_: &Lua, scope: &mut RoomCall<'_, '_>, call: &Call<'_>) ->
         return Err(call.expected(1, "an entity that exists"));
     }
     scope.room.possess(player, entity);
+    scope.parts.possessions.insert(player, entity);
     Ok(MultiValue::new())
 }
 

@@ -47,7 +47,11 @@ fn print(lua: &Lua, values: MultiValue) -> mlua::Result<()> {
 
 /// Returns a random number as `math.random` does: a fraction, or an integer within bounds.
 fn next_random(state: &VmState, bounds: &MultiValue) -> mlua::Result<f64> {
-    let bound = |index: usize| bounds.get(index).and_then(mlua::Value::as_f64);
+    // A number without a fraction arrives as an integer, which `as_f64` does not read.
+    let bound = |index: usize| match bounds.get(index)? {
+        mlua::Value::Integer(number) => Some(*number as f64),
+        other => other.as_f64(),
+    };
     let mut random = state.random();
     let (low, high) = match (bound(0), bound(1)) {
         (None, _) => return Ok(f64::from(random.below(1 << 30)) / f64::from(1 << 30)),

@@ -356,6 +356,23 @@ fn time_is_that_of_the_vm() {
 }
 
 #[test]
+fn random_numbers_are_integers_within_bounds() {
+    let script = "
+        local low, high, sum = math.huge, -math.huge, 0
+        for _ = 1, 1000 do
+            local number = math.random(5, 8)
+            assert(number % 1 == 0)
+            low, high = math.min(low, number), math.max(high, number)
+            local one = math.random(3)
+            assert(one % 1 == 0 and one >= 1 and one <= 3)
+            local part = math.random()
+            assert(part >= 0 and part < 1)
+        end
+        return `{low} {high}`";
+    assert_eq!(text_of(script), "5 8");
+}
+
+#[test]
 fn an_error_names_module_line_and_stack() {
     let script = "local function buy(item)\n  error('no ' .. item)\nend\nlocal function shop()\n  buy('sword')\nend\npcall(shop)\nshop()";
     let error = run(script).expect_err("the script fails");

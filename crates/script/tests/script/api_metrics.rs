@@ -1,6 +1,7 @@
 //! Metrics of scripts.
 
 use crate::api::Api;
+use crate::support::{ScriptServer, rpc};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,4 +45,37 @@ async fn wrong_arguments_are_errors_and_too_many_series_are_dropped() {
     }
     assert_eq!(api.scripts.server.metric("aether_game_metrics_dropped_total", &[]), 2.0);
     api.stop().await;
+}
+
+/// A match that counts its ticks, and notes if a call of the metrics or the log took another tick.
+const METERED: &str = r#"
+local nk = require("nakama")
+
+aether.register_match("metered", {
+    match_init = function(ctx, params)
+        return { state = { last = 0 }, tick_rate = 20, label = "" }
+    end,
+    match_loop = function(ctx, state, tick, messages)
+        nk.metrics_counter_add("ticks", { match = "metered" }, 1)
+        nk.metrics_gauge_set("gap", {}, tick - state.last)
+        nk.logger_debug("tick", { tick = tick })
+        state.last = tick
+        return state
+    end,
+})
+
+nk.register_rpc(function()
+    return nk.json_encode({ id = nk.match_create("metered", {}) })
+end, "create")
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_match_records_metrics_without_waiting() {
+    let scripts = ScriptServer::start(&[("metered", METERED)]).await;
+    let mut user = scripts.user().await;
+    let (status, answer) = rpc(&mut user, "create", &json!({})).await;
+    assert_eq!(status, 200, "{answer}");
+    scripts.server.until_metric("game_ticks_total", &[("match", "metered")], 5.0).await;
+    assert_eq!(scripts.server.metric("game_gap", &[]), 1.0, "every tick runs the loop to its end");
+    scripts.stop().await;
 }

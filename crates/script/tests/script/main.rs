@@ -32,16 +32,26 @@ mod api_utility;
 mod api_wallet;
 mod calls;
 mod docs;
+mod editor;
+mod events;
 #[expect(dead_code, reason = "shared with the tests of the services")]
 #[path = "../../../services/tests/services/account/fake_provider.rs"]
 mod fake_provider;
 #[expect(dead_code, reason = "shared with the tests of the services")]
 #[path = "../../../services/tests/services/purchase/fake_shop.rs"]
 mod fake_shop;
+mod fuzz;
+mod hooks;
+mod indexes;
+mod lifecycle;
 mod limits;
 mod match_rooms;
 mod matches;
+mod quilt;
 mod reload;
+mod routes;
+mod rpc;
+mod schedules;
 #[expect(dead_code, reason = "shared with the tests of the services")]
 #[path = "../../../services/tests/services/account/signer.rs"]
 mod signer;

@@ -118,6 +118,10 @@ aether.register_match("duel", {
     match_join_attempt = function(ctx, state, presences)
         if presences[1].username == "eve" then
             return false, "not you"
+        elseif presences[1].username == "ben" then
+            return state
+        elseif presences[1].username == "mallory" then
+            return state, false
         end
     end,
     match_join = function(ctx, state, presences)
@@ -165,6 +169,9 @@ fn functions_of_a_table_get_context_state_and_presences_and_may_be_left_out() {
     let eve = scene.join("eve");
     let refused = eve.admission().expect("it is decided").clone().expect_err("the script refuses");
     assert_eq!(refused.message, "not you");
+    let mallory = scene.join("mallory");
+    let refused = mallory.admission().expect("it is decided").clone().expect_err("the script refuses");
+    assert_eq!(refused.message, "Match join rejected.");
     let ben = scene.join("ben");
     assert_eq!(received(&ann), [(1, "ann joined".to_owned()), (1, "ben joined".to_owned())]);
     ben.push(ClientMessage::Leave).expect("the inbox has space");
@@ -173,7 +180,7 @@ fn functions_of_a_table_get_context_state_and_presences_and_may_be_left_out() {
     let (sender, reply) = std::sync::mpsc::sync_channel(1);
     scene.handle.signal(b"ping".to_vec(), sender).expect("the mailbox has space");
     scene.tick();
-    assert_eq!(reply.recv().expect("a reply"), b"ping 4 {\"mode\":\"duel\"}");
+    assert_eq!(reply.recv().expect("a reply"), b"ping 5 {\"mode\":\"duel\"}");
     send(&ann, 8, "");
     assert_eq!(scene.tick(), RoomStatus::Ended);
     assert_eq!(ann.closing().map(|closing| closing.reason), Some(CloseReason::RoomEnded), "no state ends the match");
@@ -591,4 +598,50 @@ fn tasks_messages_deferred_broadcasts_and_data_are_bounded() {
 fn functions_of_matches_are_refused_while_modules_load() {
     let error = build("aether.broadcast(1, 'x')", Value::Nil).err().expect("no match runs");
     assert!(error.contains("broadcast is available in the functions of a match only"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_has_the_entities_and_who_possesses_them() {
+    let source = r#"
+        aether.register_match("duel", {
+            schema = { components = { Ship = { x = { "int", range = { -100, 100 } } } } },
+            match_init = function()
+                return { state = { buoy = aether.world_spawn({ Ship = { x = 7 } }) } }
+            end,
+            match_join = function(_, state, presences)
+                aether.world_possess(presences[1].player, aether.world_spawn({ Ship = { x = presences[1].player } }))
+            end,
+            match_signal = function(_, state)
+                local mine = aether.world_possession(1)
+                local x = aether.world_get(state.buoy, "Ship", "x") + aether.world_get(mine, "Ship", "x")
+                return state, tostring(x)
+            end,
+        })"#;
+    let mut scene = Scene::new(source);
+    let _clients = ["ann", "ben"].map(|name| scene.join(name));
+    assert_eq!(scene.room.world().len(), 3);
+    let checkpoint = scene.room.checkpoint().expect("the state is plain data");
+    let rebuild = |source: &str| {
+        let game = local(source, false, Value::Nil).make().expect("the script is valid");
+        let restore = RestoreData {
+            tick: Tick(50),
+            state: Some(checkpoint.clone()),
+            last_player: PlayerId(2),
+            players: vec![(PlayerId(1), request("ann"))],
+            ..RestoreData::default()
+        };
+        let settings = RoomSettings { resume_ticks: 100, ..settings() };
+        Room::builder(game, settings).restore(restore).record("duel").build()
+    };
+    let room = rebuild(source).expect("it is restored");
+    let mut scene = Scene { handle: room.handle(), room };
+    scene.tick();
+    assert_eq!((scene.room.now(), scene.room.world().len()), (Tick(51), 2), "the ship of Ben left with him");
+    let (sender, reply) = std::sync::mpsc::sync_channel(1);
+    scene.handle.signal(Vec::new(), sender).expect("the mailbox has space");
+    scene.tick();
+    assert_eq!(reply.recv().expect("a reply"), b"8");
+    scene.assert_replays();
+    let error = rebuild(&source.replace("-100, 100", "-200, 200")).err().expect("the entities cannot be read");
+    assert!(error.to_string().contains("add a match_reload"), "{error}");
 }

@@ -55,6 +55,11 @@ impl ScriptServer {
         ScriptServer { server, folder }
     }
 
+    /// Returns the folder of the modules.
+    pub fn folder(&self) -> &std::path::Path {
+        &self.folder
+    }
+
     /// Starts a server with modules on a database file, which [`ScriptServer::restart`] keeps.
     pub async fn start_stored(modules: &[(&str, &str)]) -> ScriptServer {
         let scripts = ScriptServer::start(modules).await;
@@ -75,11 +80,6 @@ impl ScriptServer {
     /// Writes a module into the folder.
     pub fn write(&self, name: &str, text: &str) {
         write_module(&self.folder, name, text);
-    }
-
-    /// Returns the folder of the modules.
-    pub fn folder(&self) -> &std::path::Path {
-        &self.folder
     }
 
     /// Loads the modules of the folder again.
@@ -125,6 +125,39 @@ fn write_module(folder: &std::path::Path, name: &str, text: &str) {
     let file = folder.join(format!("{name}.lua"));
     std::fs::create_dir_all(file.parent().expect("a file has a folder")).expect("the folder is created");
     std::fs::write(file, text).expect("the module is written");
+}
+
+/// Starts a server whose modules do not load, and returns the error.
+pub async fn failed_start(modules: &[(&str, &str)]) -> String {
+    let folder = std::env::temp_dir().join(format!("aether-lua-{}", Uuid::new_v4().simple()));
+    for (name, text) in modules {
+        write_module(&folder, name, text);
+    }
+    let mut config = aether_server::config::Config::default();
+    config.data_dir = folder.join("data");
+    config.http.address = ([127, 0, 0, 1], 0).into();
+    config.http.admin_address = ([127, 0, 0, 1], 0).into();
+    config.script.folder = Some(folder.clone());
+    let started = aether_server::Server::new("test", "1.2.3").start(config).await;
+    // A folder that cannot be removed stays in the system's temporary folder.
+    let _ = std::fs::remove_dir_all(&folder);
+    match started {
+        Ok(_) => panic!("the server starts"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Calls an RPC function until its answer meets a condition.
+pub async fn until_rpc(client: &mut ApiClient, name: &str, payload: &Value, holds: impl Fn(&Value) -> bool) -> Value {
+    let end = std::time::Instant::now() + aether_testkit_server::DEADLINE;
+    loop {
+        let (_, answer) = rpc(client, name, payload).await;
+        if holds(&answer) {
+            return answer;
+        }
+        assert!(std::time::Instant::now() < end, "timeout: {answer}");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
 }
 
 /// Calls an RPC function with a JSON payload. Returns the status and the payload of the answer, or its body.

@@ -24,6 +24,7 @@ pub struct Viewer {
     /// Newest tick.
     pub tick: u32,
     inputs: u32,
+    commands: u32,
 }
 
 impl Viewer {
@@ -34,7 +35,7 @@ impl Viewer {
             Connector::new(&format!("http://{server}").parse().expect("the address is valid")).encoding(JSON);
         let joined = TestPlayer::join(&connector, TransportKind::WebSocket, &hello).await;
         let player = joined.expect("the join is accepted");
-        Viewer { player, seen: Seen::new(), heard: Vec::new(), refused: Vec::new(), tick: 0, inputs: 0 }
+        Viewer { player, seen: Seen::new(), heard: Vec::new(), refused: Vec::new(), tick: 0, inputs: 0, commands: 0 }
     }
 
     /// Waits for an entity to control.
@@ -50,7 +51,10 @@ impl Viewer {
 
     /// Sends an event of the schema.
     pub async fn command(&mut self, feature: &str, action: &str, payload: Json) {
-        let command = json!({ "v": 2, "kind": "command", "feature": feature, "action": action, "payload": payload });
+        self.commands += 1;
+        let command = json!({
+            "v": 2, "kind": "command", "seq": self.commands, "feature": feature, "action": action, "payload": payload,
+        });
         self.player.send_frame(command.to_string()).await;
     }
 

@@ -318,3 +318,21 @@ async fn a_wrong_schema_is_an_error_of_its_module_with_component_and_field() {
         assert!(error.contains("match handler `m`") && error.contains(told), "{text}: {error}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_game_of_the_how_to_is_played() {
+    let page = include_str!("../../../../docs/how-to/lua-games.md");
+    let (_, after) = page.split_once("<!-- module: carts -->\n```lua\n").expect("the page has the module");
+    let (carts, _) = after.split_once("```").expect("the code ends");
+    let scripts = ScriptServer::start(&[("carts", carts)]).await;
+    let mut ann = Viewer::join(scripts.server.http, "carts").await;
+    let cart = ann.possession().await;
+    ann.input(json!({ "push": [1.0, -0.5], "horn": true })).await;
+    let honk = ann.event("honk").await;
+    assert_eq!(honk["cart"], json!(cart.to_bits()));
+    let moved = ann.until("movement", |ann| ann.field("movement", cart, "position").filter(|at| at[0] != 0.0).cloned());
+    let moved = moved.await;
+    let is_near = |axis: usize, expected: f64| moved[axis].as_f64().is_some_and(|at| (at - expected).abs() < 0.001);
+    assert!(is_near(0, 0.6) && is_near(1, -0.3), "{moved}");
+    scripts.stop().await;
+}

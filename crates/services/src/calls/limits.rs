@@ -16,6 +16,16 @@ pub const MODULES_MAX: usize = 64;
 pub const MODULE_NAME_BYTES_MAX: usize = 128;
 /// Maximum hooks of one module. A call runs all hooks of its operation in sequence.
 pub const HOOKS_MAX: usize = 1_024;
+/// Maximum HTTP routes of all modules together. A request that matches no path exactly is compared with all of them.
+pub const ROUTES_MAX: usize = 256;
+/// Maximum bytes of the path of a route.
+pub const ROUTE_PATH_BYTES_MAX: usize = 256;
+/// Maximum bytes of the body that a route answers with. It is in memory as a whole until the client has read it.
+pub const ROUTE_ANSWER_BYTES_MAX: usize = 1_024 * 1_024;
+/// Maximum headers of a route's answer.
+pub const ROUTE_HEADERS_MAX: usize = 32;
+/// Maximum bytes of a header of a route's answer.
+pub const ROUTE_HEADER_BYTES_MAX: usize = 4_096;
 /// Maximum bytes of an answer. It is in memory as a whole until the client has read it. The largest lists fit: 1,000
 /// leaderboard records with 4 KiB of metadata each.
 pub const ANSWER_BYTES_MAX: usize = 8 * 1_024 * 1_024;

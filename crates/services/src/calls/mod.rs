@@ -19,17 +19,20 @@ mod limits;
 mod match_types;
 mod metrics;
 mod modules;
+mod routes;
 mod serve;
 
 pub use functions::{FUNCTION_NAME_MISSING, FUNCTION_NOT_FOUND, Functions};
 pub(crate) use limits::answer_blocks;
 pub use limits::{
     ANSWER_BLOCK_BYTES, ANSWER_BYTES_MAX, FUNCTION_NAME_BYTES_MAX, FUNCTIONS_MAX, HOOKS_MAX, MATCH_TYPE_NAME_BYTES_MAX,
-    MATCH_TYPES_MAX, MODULE_NAME_BYTES_MAX, MODULES_MAX, PAYLOAD_BYTES_MAX,
+    MATCH_TYPES_MAX, MODULE_NAME_BYTES_MAX, MODULES_MAX, PAYLOAD_BYTES_MAX, ROUTE_ANSWER_BYTES_MAX,
+    ROUTE_HEADER_BYTES_MAX, ROUTE_HEADERS_MAX, ROUTE_PATH_BYTES_MAX, ROUTES_MAX,
 };
 pub use match_types::{MatchTypes, MatchTypesByName};
 pub use metrics::OperationMetrics;
 pub use modules::{Module, PROGRAM};
+pub use routes::{FoundRoute, HttpRoute, HttpRoutes, ROUTE_METHODS, RouteAnswer, RouteRequest, check_route};
 pub use serve::{Access, Call, RatePreset, Serve};
 
 use crate::caller::CallContext;
@@ -193,6 +196,18 @@ impl CallTable {
         Arc::clone(self.registered().match_types())
     }
 
+    /// Finds the HTTP route of a module. The path is that below the prefix of the routes.
+    #[must_use]
+    pub fn route(&self, method: &str, path: &str) -> FoundRoute {
+        self.registered().route(method, path)
+    }
+
+    /// Returns true if a function or a hook of the operation wants the headers of requests in [`CallContext::headers`].
+    #[must_use]
+    pub fn wants_headers(&self, operation: &str) -> bool {
+        self.registered.read().unwrap_or_else(PoisonError::into_inner).wants_headers(operation)
+    }
+
     /// Returns the names of modules, in the order of first registration.
     #[must_use]
     pub fn modules(&self) -> Vec<String> {
@@ -347,6 +362,11 @@ impl Services {
 
 /// Returns true if there is an operation of this name, served or not.
 pub(crate) fn is_operation(name: &str) -> bool {
+    operation_names().any(|known| known == name)
+}
+
+/// Returns the names of all operations, served or not.
+pub fn operation_names() -> impl Iterator<Item = &'static str> {
     let names = [
         operation::NAMES,
         socket::NAMES,
@@ -356,11 +376,13 @@ pub(crate) fn is_operation(name: &str) -> bool {
         admin::remote_value::NAMES,
         admin::room::NAMES,
         admin::storage_index::NAMES,
+        bracket::operation::NAMES,
+        bracket::operator::NAMES,
         moderation::operation::NAMES,
         profile::operation::NAMES,
         remote_value::operation::NAMES,
     ];
-    names.iter().any(|names| names.contains(&name))
+    names.into_iter().flatten().copied()
 }
 
 /// Calls an operation with JSON.

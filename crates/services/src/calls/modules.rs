@@ -3,9 +3,11 @@
 use super::functions::{Function, Functions, already_exists};
 use super::limits::{FUNCTIONS_MAX, HOOKS_MAX, MATCH_TYPES_MAX, MODULE_NAME_BYTES_MAX, MODULES_MAX};
 use super::match_types::{MatchTypes, MatchTypesByName};
+use super::routes::{FoundRoute, HttpRoutes};
 use crate::error::{GrpcCode, ServiceError};
 use crate::hooks::{Hooks, OperationHooks};
 use crate::matches::MatchType;
+use aether_messages::operation::{Operation as _, RpcFunc};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -21,6 +23,10 @@ pub struct Module {
     pub functions: Functions,
     /// Match types.
     pub match_types: MatchTypes,
+    /// HTTP routes.
+    pub routes: HttpRoutes,
+    /// True if hooks and functions get the headers of requests.
+    pub wants_headers: bool,
 }
 
 /// Immutable snapshot of all modules. A call uses one snapshot until it ends.
@@ -32,9 +38,28 @@ pub(crate) struct Registered {
     hooked: HashMap<String, Vec<Arc<Module>>>,
     functions: HashMap<String, Arc<Function>>,
     match_types: Arc<MatchTypesByName>,
+    wants_headers: bool,
 }
 
 impl Registered {
+    /// Returns true if a module wants the headers of requests, for its hooks of the operation or for its functions.
+    pub fn wants_headers(&self, operation: &str) -> bool {
+        self.wants_headers && (operation == RpcFunc::NAME || self.hooked.contains_key(operation))
+    }
+
+    /// Finds an HTTP route, in the order of the modules.
+    pub fn route(&self, method: &str, path: &str) -> FoundRoute {
+        let mut found = FoundRoute::None;
+        for (_, module) in self.modules.iter().filter(|(_, module)| !module.routes.is_empty()) {
+            match module.routes.find(method, path) {
+                FoundRoute::None => {}
+                FoundRoute::Route(route) => return FoundRoute::Route(route),
+                other => found = other,
+            }
+        }
+        found
+    }
+
     /// Returns the hooks of an operation, module by module.
     pub fn hooks_of<'a>(&'a self, operation: &'a str) -> impl Iterator<Item = &'a OperationHooks> {
         let modules = self.hooked.get(operation).into_iter().flatten();
@@ -110,7 +135,8 @@ impl Registered {
         }
         let match_types = match_types.into_iter().map(|(name, (_, match_type))| (name, Arc::clone(match_type)));
         let match_types = Arc::new(match_types.collect());
-        Ok(Registered { modules, hooked, functions, match_types })
+        let wants_headers = modules.iter().any(|(_, module)| module.wants_headers);
+        Ok(Registered { modules, hooked, functions, match_types, wants_headers })
     }
 }
 

@@ -75,6 +75,15 @@ impl MatchedHook {
     {
         MatchedHook(Box::new(move |services, candidate| Box::pin(hook(services, candidate))))
     }
+
+    /// Calls the function.
+    pub async fn call(
+        &self,
+        services: &Arc<Services>,
+        candidate: &Arc<Candidate>,
+    ) -> Result<MatchedAnswer, ServiceError> {
+        (self.0)(Arc::clone(services), Arc::clone(candidate)).await
+    }
 }
 
 /// Decides on a candidate of [`run_part`](MatchmakerService::run_part): calls the hook, creates the match and sends the
@@ -92,7 +101,7 @@ pub async fn decide(services: &Arc<Services>, candidate: Candidate) {
 async fn make_match(services: &Arc<Services>, candidate: &Arc<Candidate>) -> Result<(), ServiceError> {
     let answer = match &services.matchmaker.hook {
         None => MatchedAnswer::Default,
-        Some(MatchedHook(hook)) => hook(Arc::clone(services), Arc::clone(candidate)).await.inspect_err(|error| {
+        Some(hook) => hook.call(services, candidate).await.inspect_err(|error| {
             warn!(%error, "hook matchmaker_matched failed");
         })?,
     };

@@ -3,6 +3,7 @@
 //! Signing in writes nothing: a pair of tokens is signed, and the history is written in batches a moment later. What
 //! must not be lost is written before the answer: the use of a refresh token, and the end of a session.
 
+mod handlers;
 mod history;
 pub mod keys;
 mod match_tokens;
@@ -11,7 +12,9 @@ mod revocations;
 mod roles;
 pub(crate) mod serve;
 pub mod tokens;
+mod verified;
 
+pub use handlers::{ReportedSession, SessionHandler, SessionHandlers};
 pub use history::{HISTORY_MAX, SessionRecord, SessionState};
 pub use match_tokens::{MATCH_TOKEN_SECONDS, MatchTokens};
 pub use revocations::Revocations;
@@ -28,6 +31,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tokens::{Claims, Role, TokenError, TokenKind, Tokens, VALID_SECONDS_MAX, VerifiedToken};
 use uuid::Uuid;
+use verified::VerifiedTokens;
 
 /// Maximum number of session variables, and maximum bytes of all of them together. Every token carries them.
 const VARIABLES_MAX: usize = 32;
@@ -58,6 +62,7 @@ pub struct Sessions {
     revocations: Arc<Revocations>,
     roles: Arc<Roles>,
     history: History,
+    verified: VerifiedTokens,
 }
 
 /// Tokens of a session.
@@ -93,7 +98,8 @@ impl Sessions {
         settings: Settings,
     ) -> Result<Sessions, StoreError> {
         let (revocations, roles) = (Arc::new(Revocations::default()), Arc::new(Roles::default()));
-        let sessions = Sessions { store, tokens, clock, settings, revocations, roles, history: History::default() };
+        let (history, verified) = (History::default(), VerifiedTokens::default());
+        let sessions = Sessions { store, tokens, clock, settings, revocations, roles, history, verified };
         sessions.load().await?;
         sessions.load_roles().await?;
         Ok(sessions)
@@ -156,9 +162,8 @@ impl Sessions {
         })
     }
 
-    /// Returns the identity in an access token. Guests and development tokens have no account and are rejected.
-    pub fn check(&self, token: &str) -> Result<UserIdentity, ServiceError> {
-        let now = self.clock.now_seconds() as u64;
+    /// Verifies an access token, and keeps its identity for the next time.
+    fn verify(&self, token: &str, now: u64) -> Result<UserIdentity, ServiceError> {
         let verified = self.tokens.verify(token, now, false).map_err(|error| match error {
             TokenError::DevelopmentKey => NO_ACCOUNT,
             _ => TOKEN_INVALID,
@@ -167,6 +172,17 @@ impl Sessions {
             return Err(NO_ACCOUNT);
         }
         let identity = identity_of(verified).ok_or(TOKEN_INVALID)?;
+        self.verified.add(token, &identity);
+        Ok(identity)
+    }
+
+    /// Returns the identity in an access token. Guests and development tokens have no account and are rejected.
+    pub fn check(&self, token: &str) -> Result<UserIdentity, ServiceError> {
+        let now = self.clock.now_seconds() as u64;
+        let identity = match self.verified.find(token, now) {
+            Some(identity) => identity,
+            None => self.verify(token, now)?,
+        };
         let identity = UserIdentity { role: self.roles.of(identity.user), ..identity };
         match self.revocations.is_ended(identity.session, identity.user, identity.issued_at) {
             true => Err(TOKEN_INVALID),

@@ -30,6 +30,7 @@ pub(crate) use write::Checked as CheckedWrite;
 use crate::caller::Caller;
 use crate::clock::WallClock;
 use crate::error::{GrpcCode, ServiceError, TOKEN_REQUIRED};
+use aether_metrics::Registry;
 use aether_store::{Statements, Store, StoreError, Transaction};
 use read::{Listing, ObjectSize, readable};
 use std::collections::BTreeSet;
@@ -91,6 +92,23 @@ impl Storage {
     pub fn with_indexes(mut self, indexes: Arc<StorageIndexes>) -> Storage {
         self.indexes = indexes;
         self
+    }
+
+    /// Adds an index and fills it from the database. `is_running` says that objects may change meanwhile; then adding it
+    /// takes some seconds. Fails if there is an index of this name.
+    pub async fn add_index(
+        &self,
+        definition: IndexDefinition,
+        registry: &Registry,
+        is_running: bool,
+    ) -> Result<(), ServiceError> {
+        self.indexes.add(definition, (&self.store, registry), is_running).await
+    }
+
+    /// Returns the names of the indexes, sorted.
+    #[must_use]
+    pub fn index_names(&self) -> Vec<String> {
+        self.indexes.names()
     }
 
     /// Writes objects, all or none. Acknowledgements are in the order of the writes.

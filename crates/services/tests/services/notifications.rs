@@ -4,8 +4,9 @@ use crate::fixture::{Fixture, START_MS, error_of, fixtures};
 use aether_messages::realtime::envelope::Message;
 use aether_metrics::Registry;
 use aether_services::notification::{
-    CONTENT_BYTES_MAX, DELETED_MAX, LISTED_MAX, NewNotification, NotificationToAll, Notifications, PER_MESSAGE_MAX,
-    SENT_MAX, STORED_MAX, SUBJECT_BYTES_MAX, TOPIC, USERS_PER_PAGE, WAITING_PER_USER_MAX, code,
+    CHANGED_MAX, CONTENT_BYTES_MAX, DELETED_MAX, LISTED_MAX, NewNotification, NotificationToAll, NotificationUpdate,
+    Notifications, PER_MESSAGE_MAX, SENT_MAX, STORED_MAX, SUBJECT_BYTES_MAX, TOPIC, USERS_PER_PAGE,
+    WAITING_PER_USER_MAX, code,
 };
 use aether_services::router::{OpenSocket, Router, SocketSession};
 use aether_services::{GrpcCode, api};
@@ -155,6 +156,51 @@ async fn users_delete_only_their_own() {
         assert_eq!(sent.ids(user).await, ids);
         sent.notifications.delete(user, ids).await.expect("it is there");
         assert!(sent.ids(user).await.is_empty(), "{}", sent.fixture.name);
+    }
+}
+
+#[tokio::test]
+async fn server_code_reads_changes_and_deletes_by_id() {
+    for sent in Sent::all(false).await {
+        let (user, other) = (sent.fixture.user().await, sent.fixture.user().await);
+        sent.store(user, "a").await;
+        sent.store(other, "b").await;
+        let ids = [sent.ids(other).await, sent.ids(user).await, vec![Uuid::new_v4()]].concat();
+        let subjects = async |of: Option<Uuid>| {
+            let found = sent.notifications.find(of, &ids).await.expect("valid");
+            found.into_iter().map(|one| (one.user, one.subject)).collect::<Vec<_>>()
+        };
+        assert_eq!(subjects(None).await, [(other, "b".to_owned()), (user, "a".to_owned())], "{}", sent.fixture.name);
+        assert_eq!(subjects(Some(user)).await, [(user, "a".to_owned())]);
+        let update = |id| NotificationUpdate { id, subject: None, content: None, sender: None };
+        let changes = [
+            NotificationUpdate { subject: Some("c".to_owned()), ..update(ids[0]) },
+            NotificationUpdate { content: Some("{}".to_owned()), sender: Some(user), ..update(ids[1]) },
+            NotificationUpdate { subject: Some("nobody's".to_owned()), ..update(ids[2]) },
+        ];
+        sent.notifications.update(&changes).await.expect("valid");
+        let found = sent.notifications.find(None, &ids).await.expect("valid");
+        assert_eq!(
+            (found[0].subject.as_str(), found[0].content.as_str(), found[0].sender),
+            ("c", r#"{"gold":5}"#, None)
+        );
+        assert_eq!((found[1].subject.as_str(), found[1].content.as_str(), found[1].sender), ("a", "{}", Some(user)));
+        let bad = [
+            vec![NotificationUpdate { subject: Some(String::new()), ..update(ids[0]) }],
+            vec![NotificationUpdate { content: Some("[]".to_owned()), ..update(ids[0]) }],
+            vec![update(ids[0]); CHANGED_MAX + 1],
+        ];
+        for bad in bad {
+            assert_eq!(error_of(sent.notifications.update(&bad).await).0, GrpcCode::InvalidArgument);
+        }
+        let many = vec![Uuid::nil(); CHANGED_MAX + 1];
+        assert_eq!(error_of(sent.notifications.find(None, &many).await).0, GrpcCode::InvalidArgument);
+        assert_eq!(error_of(sent.notifications.delete_by_id(&many).await).0, GrpcCode::InvalidArgument);
+        sent.notifications.update(&[]).await.expect("nothing to do");
+        sent.notifications.delete_by_id(&[]).await.expect("nothing to do");
+        assert!(sent.notifications.find(None, &[]).await.expect("valid").is_empty());
+        sent.notifications.delete_by_id(&ids).await.expect("unknown ones are ignored");
+        assert!(subjects(None).await.is_empty(), "{}", sent.fixture.name);
     }
 }
 

@@ -375,3 +375,19 @@ fn the_end_of_a_session_is_announced_after_it_has_left_its_streams() {
     drop(second);
     assert_eq!(ended.lock().unwrap().len(), 2);
 }
+
+#[test]
+fn streams_of_sessions_matches_and_parties_are_managed_by_the_server() {
+    let managed: Vec<u8> =
+        (0..=u8::MAX).filter(|mode| StreamId { mode: *mode, ..StreamId::default() }.is_managed()).collect();
+    let expected = [
+        mode::NOTIFICATIONS,
+        mode::RELAYED_MATCH,
+        mode::MATCH,
+        mode::PARTY,
+        mode::MATCH_LIST,
+        mode::BRACKET,
+        mode::REMOTE_VALUES,
+    ];
+    assert_eq!(managed, expected);
+}

@@ -68,6 +68,19 @@ impl World {
     pub fn restore_capture(&mut self, bytes: &[u8]) -> Result<(), ReadError> {
         let reader = &mut BitReader::new(bytes);
         self.tick = Tick(reader.read(32)? as u32);
+        self.restore_entities(reader)?;
+        self.rewind.restore(reader)
+    }
+
+    /// Restores the entities of a [`World::capture`] in a world without entities that continues at another tick. They count as
+    /// changed in its current tick. The history of positions is left out.
+    pub fn restore_at_tick(&mut self, bytes: &[u8]) -> Result<(), ReadError> {
+        let reader = &mut BitReader::new(bytes);
+        reader.read(32)?;
+        self.restore_entities(reader)
+    }
+
+    fn restore_entities(&mut self, reader: &mut BitReader<'_>) -> Result<(), ReadError> {
         let slots = reader.read(32)? as u32;
         if slots > SLOTS_MAX || slots as usize > reader.remaining() {
             return Err(ReadError::TooLong);
@@ -97,7 +110,7 @@ impl World {
             }
         }
         self.query_index.clear();
-        self.rewind.restore(reader)
+        Ok(())
     }
 
     fn restore_slot(&mut self, id: EntityId, reader: &mut BitReader<'_>) -> Result<(), ReadError> {

@@ -10,7 +10,8 @@ local PATCH = 8
 local PATCHES_WIDE = cloth.WIDTH // PATCH
 local PATCHES = PATCHES_WIDE * (cloth.HEIGHT // PATCH)
 local CELLS = cloth.WIDTH * cloth.HEIGHT
-local HOME_TRIES = 16
+local HOME_TRIES = 8
+local HOME_SIGHT = 6 -- Cells around a home that should be bare.
 
 local grid: { number }? = nil
 local dirty = {}
@@ -113,17 +114,16 @@ function cloth.release(state, seat)
 	end
 end
 
--- Returns the place, of several random ones, with the fewest cells and threads around it.
-function cloth.find_home(state, radius)
+-- Returns the place, of several random ones, with the fewest cells and threads around it. It looks at every third cell.
+function cloth.find_home(state)
 	local all = cells(state)
 	local best_x, best_y, best = 0, 0, math.huge
 	for _ = 1, HOME_TRIES do
-		local x = math.random(radius + 3, cloth.WIDTH - radius - 4)
-		local y = math.random(radius + 3, cloth.HEIGHT - radius - 4)
+		local x = math.random(HOME_SIGHT, cloth.WIDTH - HOME_SIGHT - 1)
+		local y = math.random(HOME_SIGHT, cloth.HEIGHT - HOME_SIGHT - 1)
 		local taken = 0
-		for dy = -radius - 3, radius + 3 do
-			for dx = -radius - 3, radius + 3 do
-				local cell = cloth.cell_at(x + dx, y + dy)
+		for row = y - HOME_SIGHT, y + HOME_SIGHT, 3 do
+			for cell = row * cloth.WIDTH + x - HOME_SIGHT + 1, row * cloth.WIDTH + x + HOME_SIGHT + 1, 3 do
 				taken += (if all[cell] ~= 0 then 1 else 0) + (if state.threads[cell] then 4 else 0)
 			end
 		end
@@ -142,6 +142,19 @@ function cloth.lay_home(state, seat, x, y, radius)
 	end
 end
 
+-- Returns the box around the cells of a seat: left, top, right and bottom, from 0.
+local function box_of(all, number)
+	local left, top, right, bottom = cloth.WIDTH, cloth.HEIGHT, 0, 0
+	for cell, owner in all do
+		if owner == number then
+			local x, y = (cell - 1) % cloth.WIDTH, (cell - 1) // cloth.WIDTH
+			left, top = math.min(left, x), math.min(top, y)
+			right, bottom = math.max(right, x), math.max(bottom, y)
+		end
+	end
+	return left, top, right, bottom
+end
+
 -- Gives the cells of a thread, and all that it encloses with the cloth of the seat, to the seat. Returns their number.
 function cloth.enclose(state, seat, trail)
 	local all, number = cells(state), seat.number
@@ -149,43 +162,45 @@ function cloth.enclose(state, seat, trail)
 	for _, cell in trail do
 		gained += if claim(state, cell, number) then 1 else 0
 	end
-	-- Everything that the border reaches without crossing the cloth of the seat is outside.
-	local width, height = cloth.WIDTH, cloth.HEIGHT
-	local outside = table.create(CELLS, false)
-	local open = {}
+	-- Everything that the border of the box around the cloth reaches without crossing the cloth is outside.
+	local width = cloth.WIDTH
+	local left, top, right, bottom = box_of(all, number)
+	local outside, open = {}, {}
 	local function visit(cell)
 		if not outside[cell] and all[cell] ~= number then
 			outside[cell] = true
 			table.insert(open, cell)
 		end
 	end
-	for x = 1, width do
-		visit(x)
-		visit((height - 1) * width + x)
+	for x = left, right do
+		visit(top * width + x + 1)
+		visit(bottom * width + x + 1)
 	end
-	for y = 0, height - 1 do
-		visit(y * width + 1)
-		visit(y * width + width)
+	for y = top, bottom do
+		visit(y * width + left + 1)
+		visit(y * width + right + 1)
 	end
 	while #open > 0 do
 		local cell = table.remove(open) :: number
-		local x = (cell - 1) % width
-		if x > 0 then
+		local x, y = (cell - 1) % width, (cell - 1) // width
+		if x > left then
 			visit(cell - 1)
 		end
-		if x < width - 1 then
+		if x < right then
 			visit(cell + 1)
 		end
-		if cell > width then
+		if y > top then
 			visit(cell - width)
 		end
-		if cell <= CELLS - width then
+		if y < bottom then
 			visit(cell + width)
 		end
 	end
-	for cell = 1, CELLS do
-		if not outside[cell] and claim(state, cell, number) then
-			gained += 1
+	for y = top, bottom do
+		for cell = y * width + left + 1, y * width + right + 1 do
+			if not outside[cell] and claim(state, cell, number) then
+				gained += 1
+			end
 		end
 	end
 	return gained

@@ -168,3 +168,28 @@ async fn a_board_deleted_during_writes_leaves_nothing_behind() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_board_without_ranks_lists_records_in_their_order() {
+    for database in aether_testkit_store::databases() {
+        let fixture = Fixture::at(&database).await;
+        fixture.boards.create(Definition::new("speed")).await.unwrap();
+        for number in 1..=3 {
+            fixture.submit("speed", owner(number), number as i64).await;
+        }
+        assert!(!fixture.boards.disable_ranks("missing").await.unwrap());
+        assert!(fixture.boards.disable_ranks("speed").await.unwrap());
+        for fixture in [&fixture, &fixture.reopened().await] {
+            let list = fixture.boards.records("speed", &[owner(3)], &limit(2)).await.unwrap();
+            let shown: Vec<_> = list.records.iter().map(|record| (record.score.score, record.rank)).collect();
+            assert_eq!(shown, [(3, 0), (2, 0)], "{}", database.name);
+            assert_eq!((list.owner_records[0].rank, list.rank_count), (0, 3));
+            let next = RecordQuery { cursor: list.next_cursor, ..limit(2) };
+            assert_eq!(fixture.boards.records("speed", &[], &next).await.unwrap().records[0].score.score, 1);
+            let around = fixture.boards.records_around("speed", owner(2), &limit(3)).await.unwrap();
+            assert!(around.records.len() == 3 && around.records.iter().all(|record| record.rank == 0));
+        }
+        assert_eq!(fixture.submit("speed", owner(3), 9).await.rank, 0, "a changed record");
+        assert_eq!(fixture.submit("speed", owner(3), 1).await.rank, 0, "an unchanged record");
+    }
+}

@@ -135,3 +135,26 @@ async fn cursors_that_are_damaged_or_of_another_list_are_rejected() {
     let negative = RecordQuery { expiry: -1, ..limit(3) };
     assert_eq!(code(fixture.boards.records("board", &[], &negative).await), GrpcCode::InvalidArgument);
 }
+
+#[tokio::test]
+async fn a_cursor_from_a_rank_begins_with_its_record() {
+    for database in aether_testkit_store::databases() {
+        let fixture = Fixture::at(&database).await;
+        fixture.boards.create(Definition::new("board")).await.unwrap();
+        assert_eq!(fixture.boards.cursor_from_rank("board", 3, 0).await.unwrap(), "", "{}", database.name);
+        for number in 1..=5 {
+            fixture.submit("board", owner(number), number as i64).await;
+        }
+        for (rank, expected) in
+            [(1, vec![5, 4, 3, 2, 1]), (2, vec![4, 3, 2, 1]), (5, vec![1]), (6, vec![]), (99, vec![])]
+        {
+            let cursor = fixture.boards.cursor_from_rank("board", rank, 0).await.unwrap();
+            let query = RecordQuery { cursor, ..limit(9) };
+            let page = fixture.boards.records("board", &[], &query).await.unwrap();
+            assert_eq!(scores(&page.records), expected, "{}: rank {rank}", database.name);
+        }
+        for (board, rank, code) in [("board", 0, GrpcCode::InvalidArgument), ("missing", 1, GrpcCode::NotFound)] {
+            assert_eq!(fixture.boards.cursor_from_rank(board, rank, 0).await.unwrap_err().code, code);
+        }
+    }
+}

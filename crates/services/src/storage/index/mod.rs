@@ -1,6 +1,6 @@
 //! Storage indexes: objects of a collection in memory, found by the query language.
 //!
-//! An index is filled at the start, page by page. After that it follows the commits. A write in one turn (the objects of
+//! An index is filled at the start, or when it is added, page by page. After that it follows the commits. A write in one turn (the objects of
 //! one owner, or one object of the server) changes the index in that turn, so memory changes in the order of the commits.
 //! For every other change the written objects are *uncertain*: each is read again in its own turn before the call returns.
 //! So is an object whose commit has an unknown outcome, at the latest before the next list.
@@ -28,21 +28,26 @@ use limits::FILL_PAGE;
 use sha2::{Digest, Sha256};
 use state::{IndexChange, PreparedChange, StorageIndex};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 use tracing::info;
 use uuid::Uuid;
 
 /// Objects between two lines of the log while an index is filled.
 const PROGRESS_OBJECTS: usize = 50_000;
+/// Time after which a change that began before an index was added has ended. Later changes reach the index.
+const EARLIER_CHANGES_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// All storage indexes of a server.
 #[derive(Default)]
 pub struct StorageIndexes {
-    by_name: BTreeMap<String, Arc<StorageIndex>>,
+    by_name: RwLock<Arc<ByName>>,
     uncertain: Mutex<BTreeSet<ObjectId>>,
     /// Held while uncertain objects are read, so that nobody takes them for settled meanwhile.
     settling: tokio::sync::Mutex<()>,
 }
+
+type ByName = BTreeMap<String, Arc<StorageIndex>>;
 
 /// Objects whose commit the indexes wait for. If it is dropped, they become uncertain.
 pub(crate) struct PendingObjects {
@@ -78,17 +83,56 @@ impl StorageIndexes {
             }
             fill(&index, store).await?;
         }
-        Ok(StorageIndexes { by_name, ..StorageIndexes::default() })
+        Ok(StorageIndexes { by_name: RwLock::new(Arc::new(by_name)), ..StorageIndexes::default() })
+    }
+
+    /// Adds an index and fills it from the database. `is_running` says that objects may change meanwhile. Fails if there is
+    /// an index of this name.
+    pub(crate) async fn add(
+        &self,
+        definition: IndexDefinition,
+        (store, registry): (&Store, &Registry),
+        is_running: bool,
+    ) -> Result<(), ServiceError> {
+        definition.check()?;
+        let name = definition.name.clone();
+        let index = Arc::new(StorageIndex::new(definition, registry));
+        index.start_filling();
+        {
+            let mut current = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
+            if current.len() >= INDEXES_MAX {
+                return Err(ServiceError::invalid(format!("A server has at most {INDEXES_MAX} storage indexes.")));
+            }
+            let mut by_name = ByName::clone(&current);
+            if by_name.insert(name.clone(), Arc::clone(&index)).is_some() {
+                let message = format!("Storage index {name} is added twice. Choose another name.");
+                return Err(ServiceError::with(GrpcCode::AlreadyExists, message));
+            }
+            *current = Arc::new(by_name);
+        }
+        if is_running {
+            tokio::time::sleep(EARLIER_CHANGES_TIME_MAX).await;
+        }
+        let filled = fill(&index, store).await;
+        index.end_filling();
+        if filled.is_err() {
+            let mut current = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
+            let mut by_name = ByName::clone(&current);
+            by_name.remove(&name);
+            *current = Arc::new(by_name);
+        }
+        filled
     }
 
     /// Names of the indexes, sorted.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.by_name.keys().map(String::as_str)
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.by_name().keys().cloned().collect()
     }
 
     /// Returns true if an object of this id can be in an index.
     pub(crate) fn covers(&self, id: &ObjectId) -> bool {
-        self.covering(id).next().is_some()
+        self.by_name().values().any(|index| index.definition.covers(id))
     }
 
     /// Rejects changes while too many objects are uncertain.
@@ -98,14 +142,17 @@ impl StorageIndexes {
 
     /// Prepares what a written object changes. Its creation time does not count.
     pub(crate) fn prepare_write(&self, object: &Object) -> PreparedObject {
-        let changes = self.covering(&object.id).map(|index| (Arc::clone(index), index.prepare(object)));
+        let changes = self.covering(&object.id).into_iter().map(|index| {
+            let change = index.prepare(object);
+            (index, change)
+        });
         PreparedObject { id: object.id.clone(), changes: changes.collect() }
     }
 
     /// Prepares what a deleted object changes.
     pub(crate) fn prepare_delete(&self, id: &ObjectId) -> PreparedObject {
         let removed = PreparedChange::Remove(entry::key_of(id));
-        let changes = self.covering(id).map(|index| (Arc::clone(index), removed.clone()));
+        let changes = self.covering(id).into_iter().map(|index| (index, removed.clone()));
         PreparedObject { id: id.clone(), changes: changes.collect() }
     }
 
@@ -116,7 +163,7 @@ impl StorageIndexes {
 
     /// Reads uncertain objects again.
     pub(crate) async fn settle(self: &Arc<Self>, store: &Store) -> Result<(), ServiceError> {
-        if self.by_name.is_empty() {
+        if self.by_name().is_empty() {
             return Ok(());
         }
         let _settling = self.settling.lock().await;
@@ -142,7 +189,7 @@ impl StorageIndexes {
     pub(crate) fn forget_within(self: &Arc<Self>, transaction: &mut Transaction<'_>, user: Uuid) {
         let indexes = Arc::clone(self);
         transaction.after_commit(move || {
-            indexes.by_name.values().for_each(|index| index.apply([IndexChange::RemoveOwner(user)]));
+            indexes.by_name().values().for_each(|index| index.apply([IndexChange::RemoveOwner(user)]));
         });
     }
 
@@ -158,7 +205,7 @@ impl StorageIndexes {
             let message = format!("Storage index {:.64} was not found; the server program adds indexes.", query.index);
             ServiceError::with(GrpcCode::NotFound, message)
         };
-        let index = Arc::clone(self.by_name.get(&query.index).ok_or_else(missing)?);
+        let index = Arc::clone(self.by_name().get(&query.index).ok_or_else(missing)?);
         let search = query.check(&index, user)?;
         self.settle(store).await?;
         // A search of a large index takes milliseconds, which must not delay other tasks.
@@ -171,8 +218,12 @@ impl StorageIndexes {
         Ok((found.ids, page, found.cursor))
     }
 
-    fn covering(&self, id: &ObjectId) -> impl Iterator<Item = &Arc<StorageIndex>> {
-        self.by_name.values().filter(move |index| index.definition.covers(id))
+    fn by_name(&self) -> Arc<ByName> {
+        Arc::clone(&self.by_name.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn covering(&self, id: &ObjectId) -> Vec<Arc<StorageIndex>> {
+        self.by_name().values().filter(|index| index.definition.covers(id)).map(Arc::clone).collect()
     }
 
     fn take_uncertain(&self) -> Option<ObjectId> {
@@ -259,7 +310,7 @@ async fn fill(index: &Arc<StorageIndex>, store: &Store) -> Result<(), ServiceErr
         after = (last.id.owner, last.id.key.clone());
         objects += page.len();
         let covered = page.iter().filter(|object| index.definition.covers(&object.id));
-        index.apply(covered.map(|object| index.change_of(&object.id, Some(object))));
+        index.apply_stored(covered.map(|object| index.change_of(&object.id, Some(object))));
         if objects >= logged + PROGRESS_OBJECTS {
             logged = objects;
             info!(index = name, objects, entries = index.entries().by_key.len(), "storage index is being filled");

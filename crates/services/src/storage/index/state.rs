@@ -16,10 +16,25 @@ use uuid::Uuid;
 pub(super) struct StorageIndex {
     pub definition: IndexDefinition,
     entries: RwLock<Entries>,
-    queue: Mutex<VecDeque<IndexChange>>,
+    queue: Mutex<Queue>,
     entry_count: Gauge,
     byte_count: Gauge,
     too_large: Counter,
+}
+
+/// Changes that wait to be applied.
+#[derive(Default)]
+struct Queue {
+    changes: VecDeque<IndexChange>,
+    /// Objects that changed while the index is being filled. What the database had before does not count for them.
+    changed: Option<ChangedObjects>,
+}
+
+/// Objects and owners that changed.
+#[derive(Default)]
+struct ChangedObjects {
+    keys: BTreeSet<EntryKey>,
+    owners: BTreeSet<Uuid>,
 }
 
 /// Entries of an index.
@@ -98,9 +113,42 @@ impl StorageIndex {
         }
     }
 
+    /// Notes from now on which objects change, until [`StorageIndex::end_filling`].
+    pub fn start_filling(&self) {
+        self.queue().changed = Some(ChangedObjects::default());
+    }
+
+    /// Ends the filling: the index has all stored objects.
+    pub fn end_filling(&self) {
+        self.queue().changed = None;
+    }
+
+    /// Applies objects as they were read from the database, except those that changed since.
+    pub fn apply_stored(&self, changes: impl IntoIterator<Item = IndexChange>) {
+        let mut queue = self.queue();
+        for change in changes {
+            if !queue.changed.as_ref().is_some_and(|changed| changed.has(&change)) {
+                queue.changes.push_back(change);
+            }
+        }
+        drop(queue);
+        self.drain_if_free();
+    }
+
     /// Applies changes in their order. It never waits for a search.
     pub fn apply(&self, changes: impl IntoIterator<Item = IndexChange>) {
-        self.queue().extend(changes);
+        let mut queue = self.queue();
+        for change in changes {
+            if let Some(changed) = &mut queue.changed {
+                changed.add(&change);
+            }
+            queue.changes.push_back(change);
+        }
+        drop(queue);
+        self.drain_if_free();
+    }
+
+    fn drain_if_free(&self) {
         match self.entries.try_write() {
             Ok(entries) => self.drain(entries),
             Err(TryLockError::Poisoned(poisoned)) => self.drain(poisoned.into_inner()),
@@ -111,7 +159,7 @@ impl StorageIndex {
 
     /// Returns the entries after all changes that were made before.
     pub fn entries(&self) -> RwLockReadGuard<'_, Entries> {
-        if !self.queue().is_empty() {
+        if !self.queue().changes.is_empty() {
             self.drain(self.entries.write().unwrap_or_else(PoisonError::into_inner));
         }
         self.entries.read().unwrap_or_else(PoisonError::into_inner)
@@ -119,7 +167,7 @@ impl StorageIndex {
 
     fn drain(&self, mut entries: RwLockWriteGuard<'_, Entries>) {
         loop {
-            let Some(change) = self.queue().pop_front() else { break };
+            let Some(change) = self.queue().changes.pop_front() else { break };
             entries.apply(change, self.definition.entries_max);
         }
         self.entry_count.set(entries.by_key.len() as f64);
@@ -132,8 +180,26 @@ impl StorageIndex {
         }
     }
 
-    fn queue(&self) -> MutexGuard<'_, VecDeque<IndexChange>> {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ChangedObjects {
+    fn has(&self, change: &IndexChange) -> bool {
+        match change {
+            IndexChange::Put(key, _, _) | IndexChange::Remove(key) => {
+                self.keys.contains(key) || self.owners.contains(&key.0)
+            }
+            IndexChange::RemoveOwner(_) => false,
+        }
+    }
+
+    fn add(&mut self, change: &IndexChange) {
+        match change {
+            IndexChange::Put(key, _, _) | IndexChange::Remove(key) => drop(self.keys.insert(key.clone())),
+            IndexChange::RemoveOwner(owner) => drop(self.owners.insert(*owner)),
+        }
     }
 }
 

@@ -123,3 +123,23 @@ async fn leaderboards_and_tournaments_are_kept_apart() {
     assert_eq!(fixture.boards.create(once("cup")).await.unwrap_err().code, GrpcCode::InvalidArgument);
     assert_eq!(fixture.tournaments.create(Definition::new("none")).await.unwrap_err().code, GrpcCode::InvalidArgument);
 }
+
+#[tokio::test]
+async fn a_tournament_without_ranks_shows_none() {
+    for database in aether_testkit_store::databases() {
+        let fixture = Fixture::at(&database).await;
+        fixture.tournaments.create(once("dash")).await.unwrap();
+        assert!(!fixture.tournaments.disable_ranks("missing").await.unwrap());
+        assert!(!fixture.boards.disable_ranks("dash").await.unwrap(), "a tournament is no board");
+        assert_eq!(fixture.submit("dash", owner(1), 5).await.unwrap().rank, 1);
+        assert!(fixture.tournaments.disable_ranks("dash").await.unwrap());
+        for fixture in [&fixture, &fixture.reopened().await] {
+            assert_eq!(fixture.submit("dash", owner(1), 7).await.unwrap().rank, 0, "{}", database.name);
+            let query = RecordQuery { limit: Some(5), ..RecordQuery::default() };
+            let list = fixture.tournaments.records("dash", &[], &query).await.unwrap();
+            assert_eq!((list.records[0].score.score, list.records[0].rank), (7, 0));
+            let around = fixture.tournaments.records_around("dash", owner(1), &query).await.unwrap();
+            assert_eq!(around.records[0].rank, 0);
+        }
+    }
+}

@@ -230,3 +230,23 @@ async fn counts_are_right_after_concurrent_changes() {
         }
     }
 }
+
+#[tokio::test]
+async fn metadata_changes_on_the_side_of_one_user() {
+    for world in World::all().await {
+        let [ann, bob, eve] = world.users().await;
+        world.befriend(ann, bob).await;
+        world.friends.update_metadata(ann, bob, r#"{"a":1}"#).await.expect("they are friends");
+        let metadata = async |user| {
+            let page = world.friends.list(user, None, None, "").await.expect("valid");
+            page.friends.into_iter().map(|friend| (friend.metadata, friend.state)).collect::<Vec<_>>()
+        };
+        assert_eq!(metadata(ann).await, [(r#"{"a":1}"#.to_owned(), Friend)], "{}", world.fixture.name);
+        assert_eq!(metadata(bob).await, [("{}".to_owned(), Friend)]);
+        assert_eq!(error_of(world.friends.update_metadata(ann, eve, "{}").await).0, GrpcCode::NotFound);
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(METADATA_BYTES_MAX));
+        for text in ["[]", "", long.as_str()] {
+            assert_eq!(error_of(world.friends.update_metadata(ann, bob, text).await).0, GrpcCode::InvalidArgument);
+        }
+    }
+}

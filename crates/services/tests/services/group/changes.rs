@@ -370,3 +370,19 @@ async fn server_code_reads_a_maximum_of_groups_at_once() {
     assert_rejected(fixture.groups.by_ids(ids).await, GrpcCode::InvalidArgument, "At most 100 groups");
     assert_eq!(fixture.groups.by_ids(Vec::new()).await, Ok(Vec::new()));
 }
+
+#[tokio::test]
+async fn server_code_chooses_and_changes_the_creator() {
+    for fixture in Fixture::all().await {
+        let users = fixture.users(1, 2).await;
+        let group = fixture.groups.create_for(users[0], Uuid::nil(), new("Owls")).await.expect("valid");
+        assert!(group.creator.is_nil(), "{}", fixture.name);
+        assert_eq!(fixture.roles(&group).await, [(1, SUPERADMIN)]);
+        let update = GroupUpdate { creator: Some(users[1]), ..GroupUpdate::default() };
+        let denied = fixture.groups.update(Some(users[0]), group.id, update.clone()).await;
+        assert_rejected(denied, GrpcCode::PermissionDenied, "the creator");
+        fixture.groups.update(None, group.id, update).await.expect("server code may");
+        let found = fixture.find(&group).await.expect("the group exists");
+        assert_eq!((found.creator, found.name.as_str()), (users[1], "Owls"), "{}", fixture.name);
+    }
+}

@@ -228,3 +228,28 @@ async fn searches_use_an_index() {
         }
     }
 }
+
+#[tokio::test]
+async fn random_groups_are_all_of_few_and_another_part_of_many_each_time() {
+    for fixture in Fixture::all().await {
+        assert!(fixture.groups.random(5).await.expect("valid").is_empty(), "{}", fixture.name);
+        let user = fixture.user(1).await;
+        for number in 0..20 {
+            fixture.create(user, new(&format!("group-{number}"))).await.expect("valid");
+        }
+        let mut all: Vec<String> =
+            fixture.groups.random(100).await.expect("valid").into_iter().map(|group| group.name).collect();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 20, "{}", fixture.name);
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let some = fixture.groups.random(2).await.expect("valid");
+            assert!(some.len() == 2 && some[0] != some[1]);
+            seen.extend(some.into_iter().map(|group| group.name));
+        }
+        // The chance that a group is in none of 200 pairs is below one in a billion.
+        assert_eq!(seen.len(), 20, "{}", fixture.name);
+        assert_rejected(fixture.groups.random(limits::GROUPS_PER_CALL_MAX + 1).await, GrpcCode::InvalidArgument, "100");
+    }
+}

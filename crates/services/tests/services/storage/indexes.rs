@@ -206,7 +206,37 @@ async fn updates_of_several_owners_and_erasures_reach_the_index() {
         };
         multi_updates.apply(changes).await.unwrap();
         assert_eq!(keys(&storage, &Caller::Server, &levels).await, ["b", "d", "a"], "{}", fixture.name);
-        assert_eq!(indexes.names().collect::<Vec<_>>(), ["heroes"]);
+        assert_eq!(indexes.names(), ["heroes"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_added_while_objects_change_agrees_with_the_database() {
+    for fixture in fixtures().await {
+        let Indexed { storage, registry, .. } = indexed(&fixture, Vec::new()).await;
+        let owner = fixture.user().await;
+        let level = move |key: usize, level: usize| write(owner, &format!("{key:03}"), json!({ "level": level }));
+        let before = (0..100).map(|key| level(key, 0)).collect();
+        storage.write(&Caller::Server, before).await.unwrap();
+        let changing = storage.clone();
+        let changes = tokio::spawn(async move {
+            for round in 1..=200 {
+                let changed = level(round % 50, round);
+                changing.write(&Caller::Server, vec![changed]).await.unwrap();
+                let id = ObjectId::new(COLLECTION, format!("{:03}", 50 + round % 40), owner);
+                // It may be deleted already.
+                let _ = changing.delete(&Caller::Server, vec![Delete::new(id)]).await;
+            }
+        });
+        storage.add_index(heroes(), &registry, true).await.unwrap();
+        changes.await.unwrap();
+        assert_eq!(storage.index_names(), ["heroes"], "{}", fixture.name);
+        let levels = storage.list_index(&Caller::Server, &query("", &["-value.level"])).await.unwrap();
+        let expected: Vec<String> = (151..=200).rev().map(|round| format!("{:03}", round % 50)).collect();
+        assert_eq!(keys_of(&levels)[..50], expected, "{}", fixture.name);
+        assert_eq!(levels.objects.len(), 60, "{}: 50 changed, 10 unchanged, 40 deleted", fixture.name);
+        let again = storage.add_index(heroes(), &registry, true).await;
+        assert_eq!(error_of(again).0, GrpcCode::AlreadyExists);
     }
 }
 

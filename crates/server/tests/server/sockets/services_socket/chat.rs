@@ -488,3 +488,37 @@ async fn the_chat_of_a_group_is_for_its_members() {
         server.stop().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_code_acts_for_a_sender_and_changes_messages_that_are_not_stored() {
+    let server = TestServer::start(|_| {}).await;
+    let mut ann = Member::new(&server).await;
+    let room = ann.join_room("news").await;
+    let (chat, channel) = (&server.services().chat, Channel::parse(&room).expect("the id of a channel"));
+    let sender = ann.api.user.parse().expect("an id");
+    let new = |code: i32, content: &str| NewMessage {
+        channel: channel.clone(),
+        code,
+        sender: Some(sender),
+        username: "ann".to_owned(),
+        content: content.to_owned(),
+    };
+    let sent = chat.send_new(new(code::CHAT, r#"{"a":1}"#), true).await.expect("it is stored");
+    ann.message().await;
+    let other = uuid::Uuid::new_v4();
+    assert!(chat.update_as(other, &channel, sent.id, "{}".to_owned()).await.is_err());
+    assert!(chat.remove_as(other, &channel, sent.id).await.is_err());
+    assert!(chat.update_as(sender, &channel, sent.id, "[]".to_owned()).await.is_err());
+    chat.update_as(sender, &channel, sent.id, r#"{"a":2}"#.to_owned()).await.expect("it is the sender's");
+    assert_eq!(ann.message().await["content"], json!(r#"{"a":2}"#));
+    chat.send_change(&new(code::UPDATE, r#"{"a":3}"#), sent.id).expect("valid");
+    let seen = ann.message().await;
+    assert_eq!((&seen["code"], &seen["message_id"]), (&json!(1), &json!(sent.id.to_string())));
+    assert!(chat.send_change(&new(code::UPDATE, "text"), sent.id).is_err());
+    let query = HistoryQuery { limit: Some(5), ..HistoryQuery::default() };
+    let stored = chat.history(None, &channel, &query).await.expect("valid").messages;
+    assert_eq!(stored[0].content, r#"{"a":2}"#, "the history did not change");
+    chat.remove_as(sender, &channel, sent.id).await.expect("it is the sender's");
+    assert_eq!(ann.message().await["code"], json!(2));
+    server.stop().await;
+}
