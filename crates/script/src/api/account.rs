@@ -1,6 +1,6 @@
 //! Accounts.
 
-use super::user;
+use super::table;
 use crate::arguments::{Arguments, IDS_MAX};
 use crate::error::ScriptError;
 use crate::function::{Function, Outcome, optional, required};
@@ -175,7 +175,7 @@ pub(super) fn account_update(args: &Arguments, index: usize, value: &Value) -> R
 
 /// Returns an account as a table: the fields of the user, and the user again as `user`.
 fn account(used: &ScriptServices, account: &Account) -> Value {
-    let user = user::user(used, &account.user);
+    let user = table::user(&used.services, &account.user);
     let mut map = match &user {
         Value::Map(map) => map.clone(),
         _ => Default::default(),

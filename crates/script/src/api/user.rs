@@ -1,13 +1,13 @@
 //! Users, and changes of several things at once.
 
 use super::account::account_update;
-use super::{storage, wallet};
+use super::{storage, table, wallet};
 use crate::arguments::{Arguments, IDS_MAX};
 use crate::error::ScriptError;
 use crate::function::{Function, Outcome, optional, required};
 use crate::scripts::ScriptServices;
-use crate::value::{Key, Value};
-use aether_services::account::{RANDOM_USERS_MAX, USERS_MAX, User, provider};
+use crate::value::Value;
+use aether_services::account::{RANDOM_USERS_MAX, USERS_MAX, User};
 use aether_services::multi_update::Changes;
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -36,16 +36,6 @@ type User = {
 }
 type UserFriendStatus = { user: User, state: number, metadata: {[string]: any}, update_time: number }
 ";
-
-/// Fields of the ids at identity providers.
-const PROVIDER_FIELDS: [(&str, &str); 6] = [
-    (provider::APPLE, "apple_id"),
-    (provider::FACEBOOK, "facebook_id"),
-    (provider::FACEBOOK_INSTANT, "facebook_instant_game_id"),
-    (provider::GOOGLE, "google_id"),
-    (provider::GAME_CENTER, "gamecenter_id"),
-    (provider::STEAM, "steam_id"),
-];
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::service("users_get_id", |used, args| Box::pin(by_id(used, args)))
@@ -120,7 +110,7 @@ async fn friend_status(used: ScriptServices, args: Arguments) -> Outcome {
     let friends = used.services.friends.among(args.id(0)?, args.ids(1)?).await?;
     let friend = |friend: &aether_services::friend::Friend| {
         Value::table([
-            ("user", user(&used, &friend.user)),
+            ("user", table::user(&used.services, &friend.user)),
             ("state", Value::from(i64::from(friend.state.number()))),
             ("metadata", Value::from_json_text(&friend.metadata)),
             ("update_time", Value::seconds(friend.updated_at_ms)),
@@ -160,34 +150,8 @@ async fn multi_update(used: ScriptServices, args: Arguments) -> Outcome {
     Ok(vec![present(acks), present(changed.wallets.iter().map(wallet::result).collect())])
 }
 
-/// Returns a user as a table.
-pub(super) fn user(used: &ScriptServices, user: &User) -> Value {
-    let mut table = Value::table([
-        ("user_id", Value::from(user.id.to_string())),
-        ("username", Value::from(user.username.as_str())),
-        ("display_name", Value::from(user.display_name.as_str())),
-        ("avatar_url", Value::from(user.avatar_url.as_str())),
-        ("lang_tag", Value::from(user.language.as_str())),
-        ("location", Value::from(user.location.as_str())),
-        ("timezone", Value::from(user.timezone.as_str())),
-        ("metadata", Value::from_json_text(&user.metadata)),
-        ("online", Value::from(used.services.is_online(user.id))),
-        ("edge_count", Value::from(user.edge_count)),
-        ("create_time", Value::seconds(user.created_at)),
-        ("update_time", Value::seconds(user.updated_at)),
-    ]);
-    if let Value::Map(map) = &mut table {
-        for (provider, field) in PROVIDER_FIELDS {
-            if let Some(id) = user.identities.get(provider) {
-                map.insert(Key::from(field), Value::from(id.as_str()));
-            }
-        }
-    }
-    table
-}
-
 fn list(used: &ScriptServices, users: &[User]) -> Value {
-    Value::list(users.iter().map(|found| user(used, found)))
+    Value::list(users.iter().map(|user| table::user(&used.services, user)))
 }
 
 /// Returns a list of texts of bounded length.
