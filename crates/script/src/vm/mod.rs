@@ -203,12 +203,6 @@ impl Vm {
         self.start(&self.require, MultiValue::from_iter([mlua::Value::String(name)]), limit)
     }
 
-    /// Starts a call of a function with values.
-    pub fn call(&self, function: &mlua::Function, arguments: &[Value], limit: Duration) -> Result<Step, ScriptError> {
-        let arguments: mlua::Result<MultiValue> = arguments.iter().map(|value| to_lua(&self.lua, value)).collect();
-        self.start(function, arguments.map_err(|error| self.error(&error))?, limit)
-    }
-
     /// Starts a call of a function. The script may run for `limit` until it returns; time in which it waits for the services
     /// does not count.
     pub fn start(
@@ -243,6 +237,7 @@ impl Vm {
     }
 
     /// Converts the results of a script to values.
+    #[cfg(test)]
     pub fn values(&self, results: &MultiValue) -> Result<Vec<Value>, ScriptError> {
         results.iter().map(from_lua).collect()
     }

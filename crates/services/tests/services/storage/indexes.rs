@@ -215,7 +215,7 @@ async fn an_index_that_is_added_while_objects_change_agrees_with_the_database() 
     for fixture in fixtures().await {
         let Indexed { storage, registry, .. } = indexed(&fixture, Vec::new()).await;
         let owner = fixture.user().await;
-        let level = |key: usize, level: usize| write(owner, &format!("{key:03}"), json!({ "level": level }));
+        let level = move |key: usize, level: usize| write(owner, &format!("{key:03}"), json!({ "level": level }));
         let before = (0..100).map(|key| level(key, 0)).collect();
         storage.write(&Caller::Server, before).await.unwrap();
         let changing = storage.clone();
