@@ -71,6 +71,11 @@ test("a developer edits the source, and the running game changes with its player
   const failed = await developer.page.locator("#editor-lines .failed").textContent();
   const lines = (await developer.text.inputValue()).split("\n");
   assert.equal(lines.findIndex((line) => line.startsWith("local function match_loop(((")) + 1, Number(failed));
+  const isShown = await developer.page.locator("#editor-lines .failed").evaluate((line) => {
+    const [{ top, bottom }, code] = [line.getBoundingClientRect(), document.querySelector(".code").getBoundingClientRect()];
+    return top >= code.top && bottom <= code.bottom;
+  });
+  assert.ok(isShown, "the line of the error is in view");
   await developer.page.screenshot({ path: `${SCREENSHOTS}quilt-error-wide-dark.png` });
   const { tick } = await other.state();
   await other.until("the game goes on", (state) => state.tick > tick + 20 && state.round.speed > 12.9);

@@ -25,11 +25,6 @@ impl Arguments {
         self.values.get(index).unwrap_or(&Value::Nil)
     }
 
-    /// Takes an argument, or nil.
-    pub fn take(&mut self, index: usize) -> Value {
-        self.values.get_mut(index).map(std::mem::take).unwrap_or_default()
-    }
-
     /// Returns true if the argument is missing or nil.
     pub fn is_nil(&self, index: usize) -> bool {
         *self.value(index) == Value::Nil

@@ -157,14 +157,13 @@ impl RunningServer {
         let registry = Registry::new();
         let (name, version) = (server.name, server.version);
         let pages = pages(&config, std::mem::take(&mut server.pages))?;
-        let tokens = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
-        let tokens = Arc::new(Tokens::new(tokens, &config.tokens.audience));
+        let keys = KeyRing::open(&config.data_dir, unix_seconds()).map_err(StartError::Keys)?;
+        let tokens = Arc::new(Tokens::new(keys, &config.tokens.audience));
         aether_rooms::register_functions(&mut server.extensions.functions);
         aether_services::remote_value::register_functions(&mut server.extensions.functions);
         server.register_room_types(&config, &registry)?;
         let node = node::id(&config.data_dir).map_err(StartError::Config)?;
-        let modules = std::mem::take(&mut server.modules);
-        let scripts = scripting::open(&config, version, (modules, &mut server.extensions), &registry)?;
+        let scripts = scripting::open(&config, &mut server, &registry)?;
         let services = data::open(&config, std::mem::take(&mut server.extensions), &tokens, &registry).await?;
         server.set_up(&config, &services).await?;
         scripting::load(scripts.as_ref(), &services).await?;
@@ -217,12 +216,10 @@ impl RunningServer {
         };
         let program = (name, pages, Arc::new(server.encodings));
         running.serve_http(&config, &lobby, program, http_listener, admin_listener)?;
-        if let Some(OpenWebTransport { server, certificates, .. }) = transport {
-            running.serve_webtransport(server);
-            running.reload_certificates(certificates);
+        if let Some(transport) = transport {
+            running.serve_webtransport(transport);
         }
         running.start_maintenance(lobby);
-        running.connect_scripts(&config);
         running.start_services_tasks(config);
         Ok(running)
     }
@@ -303,7 +300,8 @@ impl RunningServer {
         Ok(())
     }
 
-    fn serve_webtransport(&mut self, mut server: WebTransportServer) {
+    fn serve_webtransport(&mut self, OpenWebTransport { mut server, certificates, .. }: OpenWebTransport) {
+        self.reload_certificates(certificates);
         let (gateway, origins) = (Arc::clone(&self.gateway), Arc::clone(&self.origins));
         let close = Arc::clone(&self.close_webtransport);
         self.webtransport_task = Some(tokio::spawn(async move {
@@ -386,6 +384,7 @@ impl RunningServer {
 
     /// Starts the periodic tasks of the services, and the scheduled functions of the scripts.
     fn start_services_tasks(&mut self, config: Config) {
+        self.connect_scripts(&config);
         let services = || Arc::clone(&self.services);
         let health = Arc::clone(&self.backend.database);
         let mut tasks = vec![

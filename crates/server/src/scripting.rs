@@ -2,9 +2,10 @@
 
 use crate::config::{Config, MODULES_FOLDER};
 use crate::running::StartError;
+use crate::server::Server;
 use aether_metrics::Registry;
 use aether_script::{CallLimits, MatchLimits, ScriptReloader, ScriptSettings, Scripts};
-use aether_services::{Services, ServicesExtensions};
+use aether_services::Services;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use tracing::warn;
 /// extensions of the services; none if there are none.
 pub(crate) fn open(
     config: &Config,
-    version: &str,
-    (modules, extensions): (Vec<(&'static str, &'static str)>, &mut ServicesExtensions),
+    server: &mut Server,
     registry: &Registry,
 ) -> Result<Option<Arc<Scripts>>, StartError> {
+    let modules = std::mem::take(&mut server.modules);
     let built_in = if config.script.built_in { modules } else { Vec::new() };
     let folder = match config.script_folder() {
         Some(folder) => folder,
@@ -50,10 +51,10 @@ pub(crate) fn open(
         node: config.node_name.to_string(),
         sql: script.sql,
         config: shown(config),
-        version: version.to_owned(),
+        version: server.version.to_owned(),
         registry: registry.clone(),
     });
-    scripts.extend(extensions);
+    scripts.extend(&mut server.extensions);
     Ok(Some(scripts))
 }
 

@@ -57,9 +57,15 @@ export class QuiltPlayer extends Visitor {
 
   /** Replaces a part of the source and saves it. */
   async edit(from, to) {
-    const source = await this.text.inputValue();
-    if (!source.includes(from)) throw new Error(`the source has no ${from}`);
-    await this.text.fill(source.replace(from, to));
+    // Selects the part, as a developer does, and types over it.
+    const isFound = await this.text.evaluate((area, part) => {
+      const at = area.value.indexOf(part);
+      area.focus();
+      if (at >= 0) area.setSelectionRange(at, at + part.length);
+      return at >= 0;
+    }, from);
+    if (!isFound) throw new Error(`the source has no ${from}`);
+    await this.page.keyboard.insertText(to);
     await this.text.press("Control+s");
   }
 

@@ -16,6 +16,7 @@ mod outage;
 mod pages;
 mod private_files;
 mod recording;
+mod script;
 mod stolen_resume;
 mod support;
 mod unread;

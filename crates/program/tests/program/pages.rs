@@ -82,6 +82,7 @@ async fn a_page_is_served_at_the_name_of_its_folder() {
         "/index.html",
         "/arena/index.html",
         "/outpost/index.html",
+        "/quilt/index.html",
         "/sandbox/index.html",
         "/lobby/index.html",
         "/docs/index.html",

@@ -32,7 +32,8 @@ pub(crate) fn column(lua: &Lua, scope: &mut RoomCall<'_, '_>, call: &Call<'_>) -
         }
         return Ok(one(Value::Buffer(lua.create_buffer(bytes)?)));
     }
-    let values = lua.create_table()?;
+    let count = scope.room.world.described(component).map_or(0, |column| column.iter().count());
+    let values = lua.create_table_with_capacity(count * field.width(), 0)?;
     let mut at = 0;
     for (_, record) in records {
         match record.numbers(field.handle) {

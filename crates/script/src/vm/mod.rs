@@ -259,38 +259,33 @@ impl Vm {
         Ok(input)
     }
 
-    fn resume_thread(&self, thread: Thread, input: MultiValue) -> Result<Step, ScriptError> {
-        let resumed = thread.resume::<MultiValue>(input);
-        self.state.budget.pause();
-        // A script that caught the error of its stop has failed all the same.
-        if let Some(error) = self.state.budget.violation() {
-            return Err(error);
-        }
-        let mut results = resumed.map_err(|error| self.error(&error))?;
-        if thread.is_resumable() {
-            return self.request(thread, &results).map(Step::Suspended);
-        }
+    fn resume_thread(&self, thread: Thread, mut input: MultiValue) -> Result<Step, ScriptError> {
+        let mut results = loop {
+            let resumed = thread.resume::<MultiValue>(input);
+            self.state.budget.pause();
+            // A script that caught the error of its stop has failed all the same.
+            if let Some(error) = self.state.budget.violation() {
+                return Err(error);
+            }
+            let results = resumed.map_err(|error| self.error(&error))?;
+            if !thread.is_resumable() {
+                break results;
+            }
+            let (index, function) = requested(&results)?;
+            match results.iter().skip(2).map(from_lua).collect() {
+                Ok(arguments) => return Ok(Step::Suspended(Suspended { thread, index, function, arguments })),
+                // The script gets the error at its line, and may catch it.
+                Err(refused) => {
+                    self.state.budget.resume();
+                    input = self.answer(Err(refused)).map_err(|error| self.error(&error))?;
+                }
+            }
+        };
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         match results.pop_front() {
             Some(mlua::Value::Boolean(true)) => Ok(Step::Done(results)),
             _ => Err(failure::raised(results.pop_front().as_ref())),
         }
-    }
-
-    /// Reads the request of a coroutine that yielded.
-    fn request(&self, thread: Thread, yielded: &MultiValue) -> Result<Suspended, ScriptError> {
-        let mut values = yielded.iter();
-        let index = match (values.next(), values.next()) {
-            (Some(mlua::Value::LightUserData(mark)), Some(index)) if *mark == MARK => index.as_usize(),
-            _ => None,
-        };
-        let Some((index, function)) = index.and_then(|index| Some((index, api::function_at(index)?))) else {
-            let sentence = "coroutine.yield was called outside a coroutine of the script; \
-                            call it only in functions that coroutine.resume or coroutine.wrap runs";
-            return Err(ScriptError::invalid(sentence));
-        };
-        let arguments = values.map(from_lua).collect::<Result<_, _>>()?;
-        Ok(Suspended { thread, index, function, arguments })
     }
 
     /// Returns a coroutine that runs the guard.
@@ -310,6 +305,19 @@ impl Vm {
 
 /// Marks a yield as a request. Its address is no valid one, so no script can make it.
 pub(crate) const MARK: mlua::LightUserData = mlua::LightUserData(std::ptr::without_provenance_mut(1));
+
+/// Returns the function that a coroutine requested by yielding, with its index.
+fn requested(yielded: &MultiValue) -> Result<(usize, &'static Function), ScriptError> {
+    let index = match (yielded.get(0), yielded.get(1)) {
+        (Some(mlua::Value::LightUserData(mark)), Some(index)) if *mark == MARK => index.as_usize(),
+        _ => None,
+    };
+    index.and_then(|index| Some((index, api::function_at(index)?))).ok_or_else(|| {
+        let sentence = "coroutine.yield was called outside a coroutine of the script; \
+                        call it only in functions that coroutine.resume or coroutine.wrap runs";
+        ScriptError::invalid(sentence)
+    })
+}
 
 fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
     let host = lua.create_table()?;

@@ -66,3 +66,20 @@ async fn errors_have_the_code_of_the_script_and_its_line() {
     assert!(message.starts_with("echo:24: plain: ") && message.contains("argument 1 (`keys`)"), "{message}");
     scripts.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_argument_that_cannot_leave_the_script_is_an_error_at_its_line() {
+    let module = "local nk = require('nakama')\nnk.register_rpc(function()\n\
+                  local ok, problem = pcall(nk.storage_read, { print })\n\
+                  return nk.json_encode({ ok = ok, problem = problem })\nend, 'caught')\n\
+                  nk.register_rpc(function()\n\nnk.storage_read({ print })\nend, 'raised')";
+    let scripts = ScriptServer::start(&[("shop", module)]).await;
+    let mut user = scripts.user().await;
+    let (status, answer) = rpc(&mut user, "caught", &json!({})).await;
+    assert_eq!((status, &answer["ok"]), (200, &json!(false)), "{answer}");
+    assert!(answer["problem"].as_str().is_some_and(|text| text.contains("a function cannot leave the script")));
+    let (status, answer) = rpc(&mut user, "raised", &json!({})).await;
+    let message = answer["message"].as_str().unwrap_or_default();
+    assert!(status == 500 && message.starts_with("shop:8: a function cannot leave the script"), "{message}");
+    scripts.stop().await;
+}

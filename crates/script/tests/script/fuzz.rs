@@ -129,9 +129,9 @@ fn declared() -> Vec<Declared> {
         let body = body.split_once("\n}\n").expect("the declaration ends").0;
         for line in body.lines().map(str::trim).filter(|line| !line.starts_with("--")) {
             let (name, rest) = line.split_once(": (").expect("a function has a name");
-            let types =
-                split_parameters(rest).iter().map(|one| one.split_once(": ").map_or(*one, |it| it.1).to_owned());
-            functions.push(Declared { is_nk, name: name.to_owned(), types: types.collect() });
+            let type_of = |parameter: &str| parameter.split_once(": ").map_or(parameter, |it| it.1).to_owned();
+            let types = split_parameters(rest).into_iter().map(type_of).collect();
+            functions.push(Declared { is_nk, name: name.to_owned(), types });
         }
     }
     functions

@@ -19,7 +19,7 @@ section! {
         /// Loads modules again when their files change. Default: true on loopback without trusted proxies, false on a
         /// public server, where `aether admin scripts reload` loads them.
         watch: Option<bool> = None;
-        /// Processor time of one call: an RPC function or a hook. A script that exceeds it is stopped with an error. Time in
+        /// Time that one call may run: an RPC function or a hook. A script that exceeds it is stopped with an error. Time in
         /// which it waits for the database does not count.
         call_ms: u32 = 50, within 1..=10000;
         /// Share of a tick that a call of a match may take. A script that exceeds it ends its match, so that other rooms of

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../../../../docs/how-to/watch.md");
 /// Crates whose metrics a server has.
-const CRATES: [&str; 6] = ["api", "net", "rooms", "server", "services", "store"];
+const CRATES: [&str; 7] = ["api", "net", "rooms", "script", "server", "services", "store"];
 /// Names in quotes that are no metrics: a log target.
 const OTHERS: [&str; 1] = ["aether_audit"];
 
