@@ -20,7 +20,7 @@ async fn parties_are_listed_by_openness_and_label() {
     let found = api.one("nk.party_list", json!([10, false])).await;
     assert_eq!(column(&found, "party_id"), [closed]);
     let found = api.one("nk.party_list", json!([10, null, "+label.mode:duel"])).await;
-    assert_eq!(column(&found, "party_id"), [open.clone()]);
+    assert_eq!(column(&found, "party_id"), std::slice::from_ref(&open));
     let page = api.call("nk.party_list", json!([1])).await;
     let next = api.call("nk.party_list", json!([1, null, "", page["2"]])).await;
     assert_eq!(column(&next["1"], "party_id"), [open]);

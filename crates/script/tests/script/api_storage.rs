@@ -20,7 +20,7 @@ async fn objects_are_written_read_and_deleted_with_versions() {
     assert_eq!(keys(&acks), ["1", "2"]);
     assert_eq!((&acks[0]["collection"], &acks[0]["user_id"]), (&json!("bag"), &json!(ann)));
     let ids = json!([{ "collection": "bag", "key": "2" }, { "collection": "bag", "key": "1", "user_id": ann }]);
-    let objects = calls.first("storage_read", &[ids.clone()]).await;
+    let objects = calls.first("storage_read", std::slice::from_ref(&ids)).await;
     assert_eq!(keys(&objects), ["2", "1"]);
     assert_eq!((&objects[0]["permission_read"], &objects[0]["permission_write"]), (&json!(2), &json!(0)));
     assert_eq!((&objects[1]["value"], &objects[1]["permission_read"]), (&json!({ "a": 1 }), &json!(1)));
@@ -30,7 +30,7 @@ async fn objects_are_written_read_and_deleted_with_versions() {
     calls.fails("storage_write", &[again], "version check failed").await;
     let other = json!([{ "collection": "bag", "key": "1", "user_id": ann, "version": "other" }]);
     calls.fails("storage_delete", &[other], "version check failed").await;
-    assert_eq!(calls.ok("storage_delete", &[ids.clone()]).await["count"], 0);
+    assert_eq!(calls.ok("storage_delete", std::slice::from_ref(&ids)).await["count"], 0);
     assert_eq!(calls.first("storage_read", &[ids]).await, none());
     calls
         .fails("storage_write", &[json!([{ "collection": "bag", "key": "1", "value": "x" }])], "value to be a table")
