@@ -27,6 +27,7 @@ pub mod slow_start;
 pub mod workshop;
 
 pub use aether_client_native::{Connection, ConnectionError, Connector, TransportKind};
+pub use aether_server;
 pub use aether_wire::{DeliveryPath, Encoding};
 pub use api::{ApiClient, NoAnswer};
 pub use forgery::Forger;

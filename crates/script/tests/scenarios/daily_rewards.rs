@@ -1,9 +1,9 @@
 //! Daily rewards, with storage and wallet.
 
 use crate::support::{HTTP_KEY, Scenario, rpc};
-use aether_server::services::Caller;
-use aether_server::services::storage::{ObjectId, Write};
 use aether_testkit_server::ApiClient;
+use aether_testkit_server::aether_server::services::Caller;
+use aether_testkit_server::aether_server::services::storage::{ObjectId, Write};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

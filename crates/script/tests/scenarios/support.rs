@@ -1,6 +1,6 @@
 //! A server with the modules of a scenario.
 
-use aether_server::config::{Config, Secret};
+use aether_testkit_server::aether_server::config::{Config, Secret};
 use aether_testkit_server::{ApiClient, ServicesSocket, TestServer};
 use serde_json::{Value, json};
 use std::path::PathBuf;

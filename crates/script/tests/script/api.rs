@@ -1,7 +1,7 @@
 //! Calls of single functions of `nk` and `aether` from Lua.
 
 use crate::support::{ScriptServer, rpc};
-use aether_server::Server;
+use aether_testkit_server::aether_server::Server;
 use aether_testkit_server::{ApiClient, ServicesSocket};
 use serde_json::{Value, json};
 

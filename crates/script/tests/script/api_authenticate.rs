@@ -1,7 +1,7 @@
 //! Sign-in and links without a provider, and with Instant Games, whose signatures need no request.
 
 use crate::api_support::Calls;
-use aether_server::config::Secret;
+use aether_testkit_server::aether_server::config::Secret;
 use aether_testkit_server::{ApiClient, unix_seconds};
 use base64::Engine as _;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};

@@ -10,7 +10,7 @@ async fn requests_reach_allowed_networks_and_return_status_headers_and_body() {
     let fake =
         FakeShop::start(|asked| (201, json!({ "path": asked.path, "body": asked.body, "x": asked.header("x-a") })))
             .await;
-    let allow = |config: &mut aether_server::config::Config| {
+    let allow = |config: &mut aether_testkit_server::aether_server::config::Config| {
         config.outgoing.allowed_networks = vec!["127.0.0.1".parse().expect("it is a network")];
     };
     let mut calls = Calls::start_with(allow).await;

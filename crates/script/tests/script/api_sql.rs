@@ -23,7 +23,7 @@ async fn statements_change_and_return_rows() {
         let mut calls = Calls::start_with(|config| {
             config.script.sql = true;
             if let Some(url) = url {
-                config.database.url = Some(aether_server::config::Secret::new(url));
+                config.database.url = Some(aether_testkit_server::aether_server::config::Secret::new(url));
             }
         })
         .await;

@@ -47,13 +47,13 @@ impl Calls {
         Calls::start_with(|_| {}).await
     }
 
-    pub async fn start_with(change: impl FnOnce(&mut aether_server::config::Config)) -> Calls {
+    pub async fn start_with(change: impl FnOnce(&mut aether_testkit_server::aether_server::config::Config)) -> Calls {
         Calls::with_modules(&[("caller", CALLER)], change).await
     }
 
     pub async fn with_modules(
         modules: &[(&str, &str)],
-        change: impl FnOnce(&mut aether_server::config::Config),
+        change: impl FnOnce(&mut aether_testkit_server::aether_server::config::Config),
     ) -> Calls {
         let scripts = ScriptServer::start_with(modules, change).await;
         let client = scripts.user().await;

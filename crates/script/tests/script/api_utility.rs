@@ -124,7 +124,7 @@ async fn the_configuration_shows_no_secret() {
         config.tokens.access_seconds = 777;
         config.script.environment = vec!["season=autumn".to_owned()];
         config.steam.app_id = Some(480);
-        config.steam.publisher_key = Some(aether_server::config::Secret::new("hush-hush-hush"));
+        config.steam.publisher_key = Some(aether_testkit_server::aether_server::config::Secret::new("hush-hush-hush"));
     })
     .await;
     let config = calls.first("get_config", &[]).await;

@@ -6,7 +6,7 @@ use serde_json::json;
 const ECHO: &str = "local nk = require('nakama')\nnk.register_rpc(function(_, payload) return payload end, 'echo')\n";
 const PATH: &str = "/api/development/modules";
 
-async fn start(change: impl FnOnce(&mut aether_server::config::Config)) -> TestServer {
+async fn start(change: impl FnOnce(&mut aether_testkit_server::aether_server::config::Config)) -> TestServer {
     TestServer::start_with(change, |server| server.module("echo", ECHO)).await
 }
 

@@ -1,9 +1,9 @@
 //! Events of the server: reported events, sessions, the matchmaker, and ends of periods.
 
 use crate::support::{ScriptServer, rpc, until_rpc};
-use aether_server::services::leaderboard::Definition;
-use aether_server::services::matches::NewMatch;
-use aether_server::services::tournament::Terms;
+use aether_testkit_server::aether_server::services::leaderboard::Definition;
+use aether_testkit_server::aether_server::services::matches::NewMatch;
+use aether_testkit_server::aether_server::services::tournament::Terms;
 use aether_testkit_server::unix_seconds;
 use serde_json::json;
 

@@ -1,8 +1,8 @@
 //! Hooks before and after operations and messages of the socket.
 
 use crate::support::{ScriptServer, failed_start, rpc};
-use aether_server::services::calls::operation_names;
-use aether_server::services::{CallContext, Operation as _, operation, socket};
+use aether_testkit_server::aether_server::services::calls::operation_names;
+use aether_testkit_server::aether_server::services::{CallContext, Operation as _, operation, socket};
 use serde_json::json;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Storage indexes of scripts.
 
 use crate::support::ScriptServer;
-use aether_server::services::Caller;
-use aether_server::services::storage::IndexQuery;
+use aether_testkit_server::aether_server::services::Caller;
+use aether_testkit_server::aether_server::services::storage::IndexQuery;
 use serde_json::json;
 
 const INDEX: &str = r#"

@@ -1,8 +1,8 @@
 //! Reload of modules: by watching the folder, and by an operator.
 
 use crate::support::{ScriptServer, rpc};
-use aether_server::config::Secret;
 use aether_testkit_server::ApiClient;
+use aether_testkit_server::aether_server::config::Secret;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! RPC functions over HTTP and over the socket, with a session and with the HTTP key.
 
 use crate::support::{ScriptServer, rpc};
-use aether_server::config::Secret;
+use aether_testkit_server::aether_server::config::Secret;
 use aether_testkit_server::{ApiClient, ServicesSocket};
 use serde_json::{Value, json};
 

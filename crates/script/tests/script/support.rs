@@ -28,7 +28,7 @@ impl ScriptServer {
     /// Starts a server with modules. `change` adapts its configuration.
     pub async fn start_with(
         modules: &[(&str, &str)],
-        change: impl FnOnce(&mut aether_server::config::Config),
+        change: impl FnOnce(&mut aether_testkit_server::aether_server::config::Config),
     ) -> ScriptServer {
         ScriptServer::start_all(modules, change, |server| server).await
     }
@@ -36,15 +36,15 @@ impl ScriptServer {
     /// Starts a server with modules. `extend` adds hooks and handlers of the program.
     pub async fn start_extended(
         modules: &[(&str, &str)],
-        extend: impl FnOnce(aether_server::Server) -> aether_server::Server,
+        extend: impl FnOnce(aether_testkit_server::aether_server::Server) -> aether_testkit_server::aether_server::Server,
     ) -> ScriptServer {
         ScriptServer::start_all(modules, |_| {}, extend).await
     }
 
     async fn start_all(
         modules: &[(&str, &str)],
-        change: impl FnOnce(&mut aether_server::config::Config),
-        extend: impl FnOnce(aether_server::Server) -> aether_server::Server,
+        change: impl FnOnce(&mut aether_testkit_server::aether_server::config::Config),
+        extend: impl FnOnce(aether_testkit_server::aether_server::Server) -> aether_testkit_server::aether_server::Server,
     ) -> ScriptServer {
         let folder = std::env::temp_dir().join(format!("aether-lua-{}", Uuid::new_v4().simple()));
         std::fs::create_dir_all(&folder).expect("the folder is created");
@@ -70,8 +70,8 @@ impl ScriptServer {
     pub async fn restart(mut self) -> ScriptServer {
         self.server.stop_within(std::time::Duration::ZERO).await;
         let url = format!("sqlite:{}", self.folder.join("aether.db").display());
-        let change = |config: &mut aether_server::config::Config| {
-            config.database.url = Some(aether_server::config::Secret::new(&url));
+        let change = |config: &mut aether_testkit_server::aether_server::config::Config| {
+            config.database.url = Some(aether_testkit_server::aether_server::config::Secret::new(&url));
         };
         self.server = start_server(&self.folder, change, |server| server).await;
         self
@@ -110,11 +110,11 @@ impl ScriptServer {
 
 async fn start_server(
     folder: &std::path::Path,
-    change: impl FnOnce(&mut aether_server::config::Config),
-    extend: impl FnOnce(aether_server::Server) -> aether_server::Server,
+    change: impl FnOnce(&mut aether_testkit_server::aether_server::config::Config),
+    extend: impl FnOnce(aether_testkit_server::aether_server::Server) -> aether_testkit_server::aether_server::Server,
 ) -> TestServer {
     let configured = folder.to_owned();
-    let configure = |config: &mut aether_server::config::Config| {
+    let configure = |config: &mut aether_testkit_server::aether_server::config::Config| {
         config.script.folder = Some(configured);
         change(config);
     };
@@ -133,12 +133,12 @@ pub async fn failed_start(modules: &[(&str, &str)]) -> String {
     for (name, text) in modules {
         write_module(&folder, name, text);
     }
-    let mut config = aether_server::config::Config::default();
+    let mut config = aether_testkit_server::aether_server::config::Config::default();
     config.data_dir = folder.join("data");
     config.http.address = ([127, 0, 0, 1], 0).into();
     config.http.admin_address = ([127, 0, 0, 1], 0).into();
     config.script.folder = Some(folder.clone());
-    let started = aether_server::Server::new("test", "1.2.3").start(config).await;
+    let started = aether_testkit_server::aether_server::Server::new("test", "1.2.3").start(config).await;
     // A folder that cannot be removed stays in the system's temporary folder.
     let _ = std::fs::remove_dir_all(&folder);
     match started {
