@@ -74,10 +74,12 @@ pub struct ModuleProblem {
 
 /// Returns the routes.
 pub(crate) fn routes() -> Router<PublicApi> {
-    use axum::routing::get;
+    use axum::routing::{delete, get, put};
     Router::new()
         .route("/api/development/modules", get(list))
-        .route("/api/development/modules/{name}", get(read).put(write).delete(remove))
+        .route("/api/development/modules/{name}", get(read))
+        .route("/api/development/modules/{name}", put(write))
+        .route("/api/development/modules/{name}", delete(remove))
 }
 
 async fn list(State(api): State<PublicApi>, sender: Sender, headers: HeaderMap) -> Result<Response, ApiError> {

@@ -5,7 +5,7 @@
 //!                           └────── a VM per match ──→ rooms
 //! ```
 //!
-//! A script that calls a service is suspended until the answer is there: [`vm`] describes how.
+//! A script that calls a service is suspended until the answer is there; the module `vm` describes how.
 
 mod api;
 mod arguments;

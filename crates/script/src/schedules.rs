@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 /// Collection of the last times.
-pub const SCHEDULES_COLLECTION: &str = "aether_schedules";
+pub const SCHEDULES_COLLECTION: &str = "script_schedules";
 
 /// Last times of schedules that are known, in seconds since 1970.
 #[derive(Default)]

@@ -276,10 +276,13 @@ impl Protocol for SocketProtocol {
     }
 
     fn poll_work(&mut self, cx: &mut Context<'_>, meter: &mut RateMeter<'_>) {
-        while !meter.has_end()
-            && let Poll::Ready((cid, answer)) = self.requests.poll(cx)
-        {
+        while let Poll::Ready((cid, answer)) = self.requests.poll(cx) {
+            let is_last = answer.as_ref().is_err_and(SocketError::closes);
             self.answer_request(cid, answer, meter);
+            // What the client sent after an unrecognized message is not handled.
+            if is_last {
+                break;
+            }
         }
         self.open.outbox.wake_by(cx.waker());
         if self.closing.is_none() {

@@ -49,7 +49,7 @@ type PeriodLeaderboard = {[string]: any}
 
 const RPC: &str = "(context: Context, payload: string) -> string?";
 const PERIOD: &str = "(context: Context, board: PeriodLeaderboard, expiry: number) -> ()";
-const TOURNAMENT: &str = "(context: Context, tournament: PeriodLeaderboard, end: number, expiry: number) -> ()";
+const TOURNAMENT: &str = "(context: Context, tournament: PeriodLeaderboard, end_time: number, expiry: number) -> ()";
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     Function::native("register_rpc", |_, state, args| {

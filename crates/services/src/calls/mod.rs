@@ -375,6 +375,7 @@ pub fn operation_names() -> impl Iterator<Item = &'static str> {
         admin::moderation::NAMES,
         admin::remote_value::NAMES,
         admin::room::NAMES,
+        admin::script::NAMES,
         admin::storage_index::NAMES,
         bracket::operation::NAMES,
         bracket::operator::NAMES,

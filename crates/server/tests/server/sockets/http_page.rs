@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 const PAGE: &str = include_str!("../../../../../docs/reference/http.md");
 /// Source of the public listener's own routes.
 const PUBLIC: &str = include_str!("../../../../api/src/public.rs");
+const DEVELOPMENT: &str = include_str!("../../../../api/src/development.rs");
 /// The description itself, which is not described.
 const DESCRIPTION: &str = "GET /openapi.json";
 
@@ -35,7 +36,8 @@ async fn every_route_of_the_public_listener_is_listed() {
     let described = routes_in(&server.get("/openapi.json").await.json());
     let mut routes: BTreeSet<String> = described.into_iter().filter(|route| !route.contains(" /v2/")).collect();
     routes.extend(["GET /".to_owned(), DESCRIPTION.to_owned()]);
-    let declared = PUBLIC.split(".route(\"").skip(1).filter_map(|call| call.split_once("\", "));
+    let declared = [PUBLIC, DEVELOPMENT].into_iter().flat_map(|source| source.split(".route(\"").skip(1));
+    let declared = declared.filter_map(|call| call.split_once("\", "));
     routes.extend(declared.map(|(path, handler)| {
         let method = handler.split('(').next().unwrap_or_default().to_ascii_uppercase();
         format!("{method} {path}")
