@@ -46,8 +46,9 @@
 //! lost when the match gets new code or is rebuilt.
 //!
 //! `pairs` visits the keys 1 to n in order, and then the other keys in an order that depends on the keys and the history of
-//! the table. For texts and numbers as keys, it is the same in every run; for tables and functions as keys it depends on
-//! their addresses. Do not use those as keys in loops that change the state.
+//! the table. For texts and numbers as keys, it is the same in every run, with one exception: once texts were removed from
+//! the table, the places of later ones depend on the garbage collector. For tables and functions as keys the order depends on
+//! their addresses. In loops that change the state, use lists with `ipairs`, or sort the keys first.
 //!
 //! # Limits
 //! A call may take a share of the tick, 25 % by default (`script.match_share_percent`), and the VM 16 MiB

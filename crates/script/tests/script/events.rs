@@ -50,7 +50,7 @@ end, "seen")
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reported_events_reach_the_script() {
-    let scripts = ScriptServer::start(&[("events", EVENTS)]).await;
+    let scripts = ScriptServer::start_with(&[("events", EVENTS)], |config| config.script.vms_max = 1).await;
     let mut user = scripts.user().await;
     let event = json!({ "name": "level_up", "properties": { "level": "3" } });
     assert_eq!(user.post("/v2/event", &event).await.expect("the server answers").status, 200);
@@ -63,7 +63,7 @@ async fn reported_events_reach_the_script() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_of_the_socket_start_and_end_in_order() {
-    let scripts = ScriptServer::start(&[("events", EVENTS)]).await;
+    let scripts = ScriptServer::start_with(&[("events", EVENTS)], |config| config.script.vms_max = 1).await;
     let mut user = scripts.user().await;
     let socket = scripts.server.socket(&user.token).await;
     let seen = until_rpc(&mut user, "seen", &json!({}), |seen| seen["sessions"].as_array().is_some()).await;
@@ -78,7 +78,12 @@ async fn sessions_of_the_socket_start_and_end_in_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn matched_players_go_to_the_match_that_the_script_names_or_to_a_relayed_one() {
-    let scripts = ScriptServer::start_with(&[("events", EVENTS)], |config| config.matchmaker.interval_ms = 100).await;
+    let change = |config: &mut aether_testkit_server::aether_server::config::Config| {
+        config.matchmaker.interval_ms = 100;
+        // The module keeps its target in a variable, which each VM has for itself.
+        config.script.vms_max = 1;
+    };
+    let scripts = ScriptServer::start_with(&[("events", EVENTS)], change).await;
     let matches = scripts.server.services().matches().expect("matches are hosted");
     let new = NewMatch { match_type: "relay".to_owned(), ..NewMatch::default() };
     let created = matches.create_with(&new).await.expect("the match is created");
@@ -111,7 +116,7 @@ async fn matched_players_go_to_the_match_that_the_script_names_or_to_a_relayed_o
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_of_periods_reach_the_script() {
     const DAY: i64 = 86_400;
-    let scripts = ScriptServer::start(&[("events", EVENTS)]).await;
+    let scripts = ScriptServer::start_with(&[("events", EVENTS)], |config| config.script.vms_max = 1).await;
     let services = scripts.server.services();
     let daily = |id: &str| Definition { reset_schedule: "0 0 * * *".to_owned(), ..Definition::new(id) };
     services.leaderboards.create(daily("daily")).await.expect("the board is created");

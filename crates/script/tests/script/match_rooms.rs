@@ -503,9 +503,10 @@ fn loops_over_texts_and_numbers_have_the_same_order_in_every_vm() {
             match_init = function() return { state = { bag = {}, order = "" } } end,
             match_loop = function(_, state, tick)
                 for i = 1, 40 do
+                    -- Texts are not removed: the places of others would then depend on the garbage collector.
                     state.bag["key" .. math.random(1, 500)] = tick
                     state.bag[math.random(-200, 200) / 4] = true
-                    state.bag["key" .. math.random(1, 500)] = nil
+                    state.bag[math.random(-200, 200) / 4] = nil
                 end
                 local order = {}
                 for key in pairs(state.bag) do
