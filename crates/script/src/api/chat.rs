@@ -1,6 +1,6 @@
 //! Chat channels and their messages.
 
-use super::table::{cursor_argument, non_empty, object, optional_object, seconds};
+use super::table::{cursor_argument, non_empty, object, optional_object};
 use crate::arguments::Arguments;
 use crate::error::ScriptError;
 use crate::function::{Function, Outcome, Parameter, optional, required};
@@ -218,8 +218,8 @@ fn common(message: &ChatMessage) -> Map {
     ]);
     named(&mut table, "channel_id", "channelId", Value::from(message.channel.id()));
     named(&mut table, "message_id", "messageId", Value::from(message.id.to_string()));
-    named(&mut table, "create_time", "createTime", seconds(message.created_at));
-    named(&mut table, "update_time", "updateTime", seconds(message.updated_at));
+    named(&mut table, "create_time", "createTime", Value::seconds(message.created_at));
+    named(&mut table, "update_time", "updateTime", Value::seconds(message.updated_at));
     table
 }
 

@@ -1,6 +1,6 @@
 //! Friends, invites and blocks.
 
-use super::table::{cursor_argument, json_text, non_empty, object, optional_number, optional_object, seconds, user};
+use super::table::{cursor_argument, non_empty, object, optional_number, optional_object, user};
 use crate::arguments::Arguments;
 use crate::error::ScriptError;
 use crate::function::{Function, Outcome, Parameter, optional, required};
@@ -97,8 +97,8 @@ async fn list(used: ScriptServices, args: Arguments) -> Outcome {
         Value::table([
             ("user", user(&used.services, &friend.user)),
             ("state", Value::from(i64::from(friend.state.number()))),
-            ("update_time", seconds(friend.updated_at_ms)),
-            ("metadata", json_text(&friend.metadata)),
+            ("update_time", Value::seconds(friend.updated_at_ms)),
+            ("metadata", Value::from_json_text(&friend.metadata)),
         ])
     };
     Ok(vec![Value::list(page.friends.iter().map(friend)), non_empty(page.cursor)])

@@ -1,8 +1,6 @@
 //! Groups of players.
 
-use super::table::{
-    cursor_argument, json_text, non_empty, optional_boolean, optional_number, optional_object, seconds, user,
-};
+use super::table::{cursor_argument, non_empty, optional_boolean, optional_number, optional_object, user};
 use crate::arguments::Arguments;
 use crate::error::ScriptError;
 use crate::function::{Function, Outcome, Parameter, optional, required};
@@ -271,12 +269,12 @@ fn group(group: &Group) -> Value {
         ("description", Value::from(group.description.as_str())),
         ("avatar_url", Value::from(group.avatar_url.as_str())),
         ("lang_tag", Value::from(group.language.as_str())),
-        ("metadata", json_text(&group.metadata)),
+        ("metadata", Value::from_json_text(&group.metadata)),
         ("open", Value::from(group.is_open)),
         ("edge_count", Value::from(group.edge_count)),
         ("max_count", Value::from(group.max_count)),
-        ("create_time", seconds(group.created_at_ms)),
-        ("update_time", seconds(group.updated_at_ms)),
+        ("create_time", Value::seconds(group.created_at_ms)),
+        ("update_time", Value::seconds(group.updated_at_ms)),
         ("tags", Value::list(group.tags.iter().map(|tag| Value::from(tag.as_str())))),
     ])
 }

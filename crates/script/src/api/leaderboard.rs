@@ -1,6 +1,6 @@
 //! Leaderboards and their records.
 
-use super::table::{cursor_argument, json_text, non_empty, optional_object, seconds};
+use super::table::{cursor_argument, non_empty, optional_object};
 use crate::arguments::Arguments;
 use crate::error::ScriptError;
 use crate::function::{Function, Modules, Outcome, Parameter, optional, required};
@@ -374,9 +374,9 @@ pub(super) fn record(id: &str, record: &Record) -> Value {
         ("subscore", Value::from(record.score.subscore)),
         ("num_score", Value::from(record.num_score)),
         ("max_num_score", Value::from(record.max_num_score)),
-        ("metadata", json_text(&record.metadata)),
-        ("create_time", seconds(record.created_at_ms)),
-        ("update_time", seconds(record.updated_at_ms)),
+        ("metadata", Value::from_json_text(&record.metadata)),
+        ("create_time", Value::seconds(record.created_at_ms)),
+        ("update_time", Value::seconds(record.updated_at_ms)),
         ("expiry_time", non_zero(record.expiry)),
         ("rank", Value::from(record.rank as f64)),
     ])
@@ -395,8 +395,8 @@ fn board(board: &Board, now: i64) -> Value {
         // Text in modules of Nakama.
         ("sort_order", Value::from(order_number(definition.order).to_string())),
         ("operator", operator_name(definition.operator)),
-        ("metadata", json_text(&definition.metadata)),
-        ("create_time", seconds(board.created_at_ms)),
+        ("metadata", Value::from_json_text(&definition.metadata)),
+        ("create_time", Value::seconds(board.created_at_ms)),
         ("next_reset", non_zero(board.expiry(now))),
         ("prev_reset", non_zero(board.last_reset(now))),
     ])

@@ -1,6 +1,5 @@
 //! Matchmaker.
 
-use super::table::seconds;
 use crate::function::{Function, Modules, Outcome};
 use crate::scripts::ScriptServices;
 use crate::value::Value;
@@ -30,7 +29,7 @@ async fn stats(used: ScriptServices) -> Outcome {
     Ok(vec![Value::table([
         ("tickets", count(stats.tickets)),
         ("players", count(stats.players)),
-        ("oldest_create_time", stats.oldest_created_ms.map_or(Value::Nil, seconds)),
+        ("oldest_create_time", stats.oldest_created_ms.map_or(Value::Nil, Value::seconds)),
         ("candidates", count(stats.candidates)),
         ("backfills", count(stats.backfills)),
         ("seats", count(stats.seats)),

@@ -1,6 +1,6 @@
 //! Reports of players, and mutes.
 
-use super::table::{cursor_argument, non_empty, optional_number, seconds};
+use super::table::{cursor_argument, non_empty, optional_number};
 use crate::arguments::Arguments;
 use crate::function::{Function, Modules, Outcome, Parameter, optional, required};
 use crate::scripts::ScriptServices;
@@ -138,9 +138,9 @@ fn report(report: &Report) -> Value {
         ("statements", Value::list(report.statements.iter().map(statement))),
         ("decision", report.decision.map(Decision::name).into()),
         ("note", Value::from(report.note.as_str())),
-        ("create_time", seconds(report.created_at)),
-        ("update_time", seconds(report.updated_at)),
-        ("resolve_time", report.resolved_at.map_or(Value::Nil, seconds)),
+        ("create_time", Value::seconds(report.created_at)),
+        ("update_time", Value::seconds(report.updated_at)),
+        ("resolve_time", report.resolved_at.map_or(Value::Nil, Value::seconds)),
     ])
 }
 
@@ -150,7 +150,7 @@ fn statement(statement: &Statement) -> Value {
             ("id", Value::from(message.id.as_str())),
             ("sender_id", Value::from(message.sender.to_string())),
             ("text", Value::from(message.text.as_str())),
-            ("create_time", seconds(message.created_at)),
+            ("create_time", Value::seconds(message.created_at)),
         ])
     });
     Value::table([
@@ -159,7 +159,7 @@ fn statement(statement: &Statement) -> Value {
         ("channel_id", Value::from(statement.channel.as_str())),
         ("match_id", Value::from(statement.match_id.as_str())),
         ("messages", Value::list(messages)),
-        ("create_time", seconds(statement.created_at)),
+        ("create_time", Value::seconds(statement.created_at)),
     ])
 }
 
@@ -169,7 +169,7 @@ fn shown_mute(mute: &Mute) -> Value {
         ("user_id", Value::from(mute.user.to_string())),
         ("username", Value::from(mute.username.as_str())),
         ("reason", Value::from(mute.reason.as_str())),
-        ("create_time", seconds(mute.created_at)),
-        ("end_time", mute.expires_at.map_or(Value::Nil, seconds)),
+        ("create_time", Value::seconds(mute.created_at)),
+        ("end_time", mute.expires_at.map_or(Value::Nil, Value::seconds)),
     ])
 }

@@ -1,6 +1,6 @@
 //! Notifications of users.
 
-use super::table::{cursor_argument, json_text, non_empty, object, optional_number, seconds};
+use super::table::{cursor_argument, non_empty, object, optional_number};
 use crate::arguments::Arguments;
 use crate::error::ScriptError;
 use crate::function::{Function, Outcome, Parameter, optional, required};
@@ -221,10 +221,10 @@ fn notification(notification: &StoredNotification) -> Value {
         ("id", Value::from(notification.id.to_string())),
         ("user_id", Value::from(notification.user.to_string())),
         ("subject", Value::from(notification.subject.as_str())),
-        ("content", json_text(&notification.content)),
+        ("content", Value::from_json_text(&notification.content)),
         ("code", Value::from(i64::from(notification.code))),
         ("sender_id", Value::from(notification.sender.unwrap_or_default().to_string())),
         ("persistent", Value::from(notification.persistent)),
-        ("create_time", seconds(notification.created_at_ms)),
+        ("create_time", Value::seconds(notification.created_at_ms)),
     ])
 }

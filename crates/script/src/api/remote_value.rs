@@ -1,6 +1,5 @@
 //! Remote values: data by key for clients, with rules.
 
-use super::table::{json_text, seconds};
 use crate::arguments::Arguments;
 use crate::error::ScriptError;
 use crate::function::{Function, Modules, Outcome, Parameter, optional, required};
@@ -63,7 +62,7 @@ async fn get(used: ScriptServices, args: Arguments) -> Outcome {
         Some(user) => values.get(&values.context_of(user, BTreeMap::new()).await?, key),
         None => values.find(key).map(|value| value.value.clone()),
     };
-    Ok(vec![value.map_or(Value::Nil, |value| json_text(&value))])
+    Ok(vec![value.map_or(Value::Nil, |value| Value::from_json_text(&value))])
 }
 
 async fn set(used: ScriptServices, args: Arguments) -> Outcome {
@@ -99,10 +98,10 @@ fn rules(args: &Arguments) -> Result<Vec<Rule>, ScriptError> {
 fn shown(value: &RemoteValue) -> Value {
     Value::table([
         ("key", Value::from(value.key.as_str())),
-        ("value", json_text(&value.value)),
-        ("rules", json_text(&value.rules_text)),
+        ("value", Value::from_json_text(&value.value)),
+        ("rules", Value::from_json_text(&value.rules_text)),
         ("version", Value::from(value.version)),
-        ("create_time", seconds(value.created_at)),
-        ("update_time", seconds(value.updated_at)),
+        ("create_time", Value::seconds(value.created_at)),
+        ("update_time", Value::seconds(value.updated_at)),
     ])
 }

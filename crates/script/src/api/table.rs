@@ -17,19 +17,9 @@ const IDENTITIES: [(&str, &str); 6] = [
     (provider::STEAM, "steam_id"),
 ];
 
-/// Returns a time in seconds since 1970, of one in milliseconds.
-pub(super) fn seconds(ms: i64) -> Value {
-    Value::from(ms.div_euclid(1_000))
-}
-
 /// Returns a text, or nil if it is empty: a cursor at the end of a list, for example.
 pub(super) fn non_empty(text: String) -> Value {
     if text.is_empty() { Value::Nil } else { Value::from(text) }
-}
-
-/// Returns the value of a JSON text.
-pub(super) fn json_text(text: &str) -> Value {
-    serde_json::from_str(text).map_or(Value::Nil, |json| Value::from_json(&json))
 }
 
 /// Returns the value of something with a JSON form, as `serde_json::to_value` returns it.
@@ -47,11 +37,11 @@ pub(super) fn user(services: &Services, user: &User) -> Value {
         ("lang_tag", Value::from(user.language.as_str())),
         ("location", Value::from(user.location.as_str())),
         ("timezone", Value::from(user.timezone.as_str())),
-        ("metadata", json_text(&user.metadata)),
+        ("metadata", Value::from_json_text(&user.metadata)),
         ("online", Value::from(services.is_online(user.id))),
         ("edge_count", Value::from(user.edge_count)),
-        ("create_time", seconds(user.created_at)),
-        ("update_time", seconds(user.updated_at)),
+        ("create_time", Value::seconds(user.created_at)),
+        ("update_time", Value::seconds(user.updated_at)),
     ]);
     for (provider, field) in IDENTITIES {
         if let Some(id) = user.identities.get(provider) {

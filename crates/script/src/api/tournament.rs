@@ -4,7 +4,7 @@ use super::leaderboard::{
     HAYSTACK, WRITE, haystack_list, keep_existing, non_zero, not_found, operator, operator_name, order, read_haystack,
     read_list, read_write, record, record_list,
 };
-use super::table::{cursor_argument, json_text, non_empty, optional_number, optional_object, seconds};
+use super::table::{cursor_argument, non_empty, optional_number, optional_object};
 use crate::arguments::Arguments;
 use crate::error::ScriptError;
 use crate::function::{Function, Outcome, Parameter, optional, required};
@@ -254,8 +254,8 @@ fn tournament(tournament: &Tournament) -> Value {
         ("can_enter", Value::from(*can_enter)),
         ("next_reset", non_zero(deadlines.next_reset)),
         ("prev_reset", non_zero(deadlines.prev_reset)),
-        ("metadata", json_text(&definition.metadata)),
-        ("create_time", seconds(board.created_at_ms)),
+        ("metadata", Value::from_json_text(&definition.metadata)),
+        ("create_time", Value::seconds(board.created_at_ms)),
         ("start_time", Value::from(if terms.start_time == 0 { created_at } else { terms.start_time })),
         ("end_time", non_zero(terms.end_time)),
     ])
