@@ -24,10 +24,12 @@ const FLOORS: &[(&str, u8)] = &[
     ("aether-query", 1),
     ("aether-space", 1),
     ("aether-ranks", 1),
-    ("aether-rudp", 2),
+    (RUDP, 2),
     ("aether-world", 2),
     ("aether-replication", 3),
     ("aether-engine", 4),
+    ("aether-rings", 4),
+    ("aether-udp", 4),
     (CLIENT, 4),
     (STORE, 4),
     (CLIENT_WEB, 5),
@@ -65,6 +67,7 @@ const CLIENT: &str = "aether-client";
 const CLIENT_WEB: &str = "aether-client-web";
 const GAME: &str = "aether-game";
 const LOAD: &str = "aether-load";
+const RUDP: &str = "aether-rudp";
 const SERVER: &str = "aether-server";
 const STORE: &str = "aether-store";
 
@@ -150,6 +153,8 @@ pub fn builds_for_wasm(package: &str, level: PackageLevel) -> bool {
     match level {
         // The derive runs inside the compiler, so it is built for the host only.
         PackageLevel::Floor(_) if ONE_PIECE.iter().any(|(_, derive)| *derive == package) => false,
+        // Browsers have no UDP sockets.
+        PackageLevel::Floor(_) if package == RUDP => false,
         PackageLevel::Floor(floor) => floor <= WASM_UP_TO || [CLIENT, CLIENT_WEB].contains(&package),
         PackageLevel::Rules => true,
         PackageLevel::Roof => false,

@@ -1,0 +1,1 @@
+//! Rings of messages in memory that two processes share.

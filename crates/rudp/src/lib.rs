@@ -1,0 +1,1 @@
+//! Reliable UDP as a state machine: bytes and time in, bytes and time out.

@@ -1,0 +1,1 @@
+//! Deterministic rules of Asteroids: thrust, turn, shoot, split.

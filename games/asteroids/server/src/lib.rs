@@ -1,0 +1,1 @@
+//! Asteroids on the server, at 60 ticks per second.

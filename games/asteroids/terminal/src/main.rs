@@ -1,0 +1,3 @@
+//! Asteroids in the terminal.
+
+fn main() {}
