@@ -15,6 +15,7 @@ mod result;
 mod soak;
 mod spatial;
 mod swarm;
+mod udp_swarm;
 
 use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
@@ -43,6 +44,8 @@ enum Bench {
     Relay(relay::RelayArguments),
     /// Relayed matches on the services socket: number of clients, compared with relay rooms
     RelayWs(relay::RelayWsArguments),
+    /// Relay rooms over reliable UDP: CPU time per delivery, compared with WebSocket
+    RelayUdp(relay::RelayUdpArguments),
     /// Stored chat messages: one channel of 1,000 members, and 1,000 channels of 10
     Chat(Length),
     /// Lua scripts: matches per core and functions over HTTP, compared with Rust
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Bench::BareApi(arguments) => bare_api::run(&arguments),
         Bench::Relay(arguments) => run_pinned(|| relay::run(arguments)),
         Bench::RelayWs(arguments) => run_pinned(|| relay::run_ws(arguments)),
+        Bench::RelayUdp(arguments) => run_pinned(|| relay::run_udp(arguments)),
         Bench::Chat(length) => run_pinned(|| chat::run(length)),
         Bench::Lua(length) => run_pinned(|| lua::run(length)),
         Bench::Crowd(length) => run_pinned(|| crowd::run(length)),

@@ -18,6 +18,7 @@ mod metrics;
 mod protocol;
 pub mod relay;
 mod transport;
+pub mod udp;
 mod waking;
 pub mod websocket;
 pub mod webtransport;

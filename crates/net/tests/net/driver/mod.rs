@@ -1,5 +1,5 @@
 //! Tests of the driver with a protocol that has no rooms: its guarantees hold for every protocol.
 
-mod echo;
+pub mod echo;
 mod memory;
 mod websocket;
