@@ -25,6 +25,8 @@ mod cursor;
 mod endpoint;
 mod error;
 mod handshake;
+#[cfg(test)]
+mod hostile;
 mod layout;
 mod listener;
 mod memory;
