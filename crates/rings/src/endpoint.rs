@@ -9,8 +9,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Looks for a message before a receiver sleeps: some ten microseconds, about what a sleep and a wake-up cost.
-const SPINS: u32 = 400;
+/// Most looks for a message before a receiver sleeps: some ten microseconds, about what a sleep and a wake-up cost.
+const SPINS_MAX: u32 = 512;
+/// Fewest looks. Each sleep halves the number, and each message that was found in time doubles it: on a busy machine, the
+/// other process cannot run while this one looks.
+const SPINS_MIN: u32 = 8;
 
 /// Both ends that one process has. The sender and the receiver may move to different threads.
 #[derive(Debug)]
@@ -31,7 +34,9 @@ pub struct RingSender {
 pub struct RingReceiver {
     consumer: Consumer<Arc<Region>>,
     bell: Arc<Bell>,
+    /// Looks for a message before the next sleep.
     spins: u32,
+    spins_max: u32,
 }
 
 impl RingEndpoint {
@@ -40,13 +45,18 @@ impl RingEndpoint {
         let ring_words = region.ring_words();
         // On one core, the other process cannot send while this one looks.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let spins = if cores > 1 { SPINS } else { 0 };
+        let spins_max = if cores > 1 { SPINS_MAX } else { SPINS_MIN };
         RingEndpoint {
             sender: RingSender {
                 producer: Producer::new(Arc::clone(&region), side, ring_words),
                 bell: Arc::clone(&bell),
             },
-            receiver: RingReceiver { consumer: Consumer::new(region, side, ring_words), bell, spins },
+            receiver: RingReceiver {
+                consumer: Consumer::new(region, side, ring_words),
+                bell,
+                spins: spins_max,
+                spins_max,
+            },
         }
     }
 }
@@ -102,10 +112,12 @@ impl RingReceiver {
     pub fn wait(&mut self, time_max: Option<Duration>) -> Result<BellEvent, RingError> {
         for _ in 0..self.spins {
             if self.consumer.available()? > 0 {
+                self.spins = (self.spins * 2).min(self.spins_max);
                 return Ok(BellEvent::Rung);
             }
             std::hint::spin_loop();
         }
+        self.spins = (self.spins / 2).max(SPINS_MIN);
         let event = if self.consumer.prepare_sleep()? { self.bell.wait(time_max) } else { BellEvent::Rung };
         self.consumer.end_sleep();
         Ok(event)
