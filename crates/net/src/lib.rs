@@ -17,6 +17,8 @@ pub mod memory;
 mod metrics;
 mod protocol;
 pub mod relay;
+#[cfg(target_os = "linux")]
+pub mod shared_memory;
 mod transport;
 mod waking;
 pub mod websocket;
