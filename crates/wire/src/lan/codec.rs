@@ -101,6 +101,12 @@ pub fn signed_part(packet: &[u8]) -> Option<(&[u8], &[u8; SIGNATURE_BYTES])> {
     packet.split_last_chunk()
 }
 
+/// Returns true if a packet is an answer, such as an announcement.
+#[must_use]
+pub fn is_answer(packet: &[u8]) -> bool {
+    packet.starts_with(&MAGIC) && packet.get(HEADER_BYTES - 1) == Some(&(PacketKind::Answer as u8))
+}
+
 /// Writes the fields of a packet.
 pub(super) struct Writer(pub Vec<u8>);
 

@@ -30,7 +30,7 @@ mod frame;
 mod key_frame;
 mod watch;
 
-pub use codec::{LanDecodeError, ServerKey, signed_part};
+pub use codec::{LanDecodeError, ServerKey, is_answer, signed_part};
 pub use discovery::{LanAnswer, LanQuery, LanRoom};
 pub use frame::{FrameBody, StreamFrame};
 pub use key_frame::{KeyFrame, KeyFrameAssembler, key_frame_parts};
