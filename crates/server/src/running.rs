@@ -322,7 +322,7 @@ impl RunningServer {
                 let Some(permit) = gateway.permit(address) else { continue };
                 let room = session.room_code.map(RoomSelector::Code);
                 let is_local = address.is_loopback() && aether_api::is_local_name(&session.authority);
-                let client = PendingClient { address, is_local, room, permit };
+                let client = PendingClient { address, is_local, room, account: None, permit };
                 tokio::spawn(Arc::clone(&gateway).serve(session.transport, client));
             }
         }));

@@ -65,7 +65,7 @@ pub use server::{
     Ack, Cleared, Closing, CommandError, Correction, ErrorNotice, Event, Manifest, Pong, Possession, ServerMessage,
     Welcome, WorldParameters,
 };
-pub use server_info::{RoomTypeInfo, ServerInfo, WebTransportInfo};
+pub use server_info::{RoomTypeInfo, ServerInfo, UdpGrant, UdpInfo, WebTransportInfo};
 pub use snapshot::{EntityFields, JsonSnapshot, Snapshot, SnapshotMode, StatePacket};
 pub use token::Token;
 
