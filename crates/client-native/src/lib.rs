@@ -18,7 +18,9 @@ mod stream;
 mod token_source;
 mod transport;
 mod transport_chooser;
+mod transport_stats;
 mod trust_store;
+mod udp;
 mod websocket;
 mod webtransport;
 
@@ -32,4 +34,5 @@ pub use native_client::{NativeClient, NativeClientSettings};
 pub use token_source::TokenSource;
 pub use transport::TransportKind;
 pub use transport_chooser::TransportPreference;
+pub use transport_stats::TransportStats;
 pub use trust_store::{TrustStore, TrustStoreError};

@@ -111,7 +111,7 @@ impl Lan {
     }
 
     fn watch(&self, more: &[&str]) -> Reader {
-        let arguments = [&["spectate", "load-0", "--json", "--interface", VIEWER][..], more].concat();
+        let arguments = [&["spectate", "sandbox", "--json", "--interface", VIEWER][..], more].concat();
         Reader::start(&self.viewers, &arguments)
     }
 }
@@ -124,8 +124,8 @@ async fn servers_and_rooms_are_found_by_name_from_another_machine() {
     assert_eq!(server["address"], format!("http://{SERVER}:7350"));
     assert!(server["roomTypes"].as_array().is_some_and(|types| types.contains(&"sandbox".into())));
     let room = &server["rooms"][0];
-    assert_eq!((&room["type"], &room["label"], &room["canWatch"]), (&"sandbox".into(), &"load-0".into(), &true.into()));
-    for name in ["den", "SANDBOX", "load-0", room["code"].as_str().expect("a code")] {
+    assert_eq!((&room["type"], &room["label"], &room["canWatch"]), (&"sandbox".into(), &"sandbox".into(), &true.into()));
+    for name in ["den", "SANDBOX", room["code"].as_str().expect("a code")] {
         assert_eq!(lan.find(name).await[0]["key"], server["key"], "{name}");
     }
     assert_eq!(lan.find("no such name").await, Value::Array(Vec::new()));
@@ -134,7 +134,7 @@ async fn servers_and_rooms_are_found_by_name_from_another_machine() {
 #[tokio::test]
 async fn two_viewers_with_loss_and_a_late_one_see_the_same_states() {
     let Some(lan) = lan().await else { return };
-    lan.find_room("load-0").await;
+    lan.find_room("sandbox").await;
     let (mut first, mut lossy) = (lan.watch(&[]), lan.watch(&["--loss", "0.2"]));
     // The third one comes when the stream runs.
     let mut seen = [first.next().await, lossy.next().await].map(|line| BTreeMap::from([hash_at(&line)]));
