@@ -15,8 +15,11 @@ mod gateway;
 pub mod lobby;
 pub mod memory;
 mod metrics;
+pub mod multicast;
 mod protocol;
 pub mod relay;
+#[cfg(target_os = "linux")]
+pub mod shared_memory;
 mod transport;
 pub mod udp;
 mod waking;

@@ -6,6 +6,7 @@ use crate::clock::{UptimeClock, unix_seconds};
 use crate::config::{Config, Http};
 use crate::data;
 use crate::keys::{KeyError, KeyRing};
+use crate::lan;
 use crate::matchmaking;
 use crate::node;
 use crate::script_editor::ScriptEditor;
@@ -239,6 +240,7 @@ impl RunningServer {
         if let Some(listener) = udp {
             running.serve_udp(listener);
         }
+        running.tasks.extend(lan::serve(&config, http, (name, version), &running.rooms, &running.registry)?);
         running.start_maintenance(lobby);
         running.start_services_tasks(config);
         Ok(running)

@@ -31,6 +31,7 @@ mod game;
 mod ids;
 mod input;
 mod json;
+pub mod lan;
 pub mod limits;
 mod metadata;
 mod permissions;

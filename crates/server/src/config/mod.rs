@@ -7,6 +7,7 @@ mod arguments;
 mod declare;
 mod load;
 mod matchmaker;
+mod multicast;
 mod platforms;
 mod problem;
 mod rates;
@@ -21,6 +22,7 @@ mod value;
 pub use arguments::ConfigArguments;
 pub use load::{ConfigFile, Flag, Sources};
 pub use matchmaker::Matchmaker;
+pub use multicast::Multicast;
 pub use platforms::{Apple, Facebook, Google, Huawei, OpenIdProvider, Samsung, Steam};
 pub use problem::{ConfigError, ConfigProblem, SettingSource};
 pub use rates::{OperationRate, Storage};
@@ -60,6 +62,8 @@ configuration! {
             webtransport: WebTransport,
             /// Realtime connections of native clients over reliable UDP.
             udp: Udp,
+            /// The local network: searches for servers and rooms, and streams of rooms for spectators.
+            multicast: Multicast,
             /// Limits of realtime connections, for every transport.
             connections: Connections,
             /// The services socket (`/ws`): presence, status, parties, matchmaking, functions. Its connections also count against `[connections]`.
