@@ -18,6 +18,8 @@ mod metrics;
 pub mod multicast;
 mod protocol;
 pub mod relay;
+#[cfg(target_os = "linux")]
+pub mod shared_memory;
 mod transport;
 mod waking;
 pub mod websocket;

@@ -2,4 +2,6 @@
 
 mod echo;
 mod memory;
+#[cfg(target_os = "linux")]
+mod shared_memory;
 mod websocket;
