@@ -299,3 +299,141 @@ fn is_transient(error: &io::Error) -> bool {
     ];
     kinds.contains(&error.kind())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aether_rudp::{Acceptor, Handshake, TokenGrant, TokenKey};
+    use std::sync::Arc;
+
+    /// Seconds since 1970 of the tests.
+    const NOW: u64 = 1_000_000;
+
+    /// Server of one connection, which returns every message on the channel that it came on.
+    struct Echo {
+        socket: UdpSocket,
+        acceptor: Acceptor,
+        connection: Option<rudp::Connection>,
+        started: Instant,
+    }
+
+    impl Echo {
+        async fn open() -> (Echo, SocketAddr, ConnectToken) {
+            let key = Arc::new(TokenKey::random().expect("random bytes"));
+            let grant = TokenGrant { account: "ann".to_owned(), expires: NOW + 60 };
+            let token = key.issue(&grant).expect("random bytes");
+            let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+            let address = socket.local_addr().expect("an address");
+            let acceptor = Acceptor::new(key, rudp::Settings::default());
+            (Echo { socket, acceptor, connection: None, started: Instant::now() }, address, token)
+        }
+
+        /// Serves until the client has closed. Returns its close code.
+        async fn serve(mut self) -> Option<u16> {
+            let mut datagram = [0; 2_048];
+            loop {
+                let now = self.started.elapsed();
+                let mut out = Vec::new();
+                while let Some(to) =
+                    self.connection.as_mut().and_then(|connection| connection.poll_transmit(now, &mut out))
+                {
+                    self.socket.send_to(&out, to).await.expect("sent");
+                    out.clear();
+                }
+                match self.connection.as_ref().map(rudp::Connection::state) {
+                    Some(ConnectionState::Closed(CloseCause::Peer(code))) => return Some(code),
+                    Some(ConnectionState::Closed(_)) => return None,
+                    _ => {}
+                }
+                let wake_at = self.connection.as_ref().and_then(rudp::Connection::next_timeout);
+                let wake_at = self.started + wake_at.unwrap_or(Duration::from_secs(3_600));
+                tokio::select! {
+                    received = self.socket.recv_from(&mut datagram) => {
+                        let (length, from) = received.expect("received");
+                        self.handle(&mut datagram[..length], from).await;
+                    }
+                    () = sleep_until(wake_at) => {}
+                }
+            }
+        }
+
+        async fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) {
+            let now = self.started.elapsed();
+            if let Some(connection) = &mut self.connection {
+                let mut echoes = Vec::new();
+                let _ = connection.handle(now, from, datagram, &mut |channel, message| {
+                    echoes.push((channel, message.to_vec()));
+                });
+                for (channel, message) in echoes {
+                    connection.send(channel, &message).expect("the queue has room");
+                }
+            } else {
+                let mut answer = Vec::new();
+                if let Handshake::Accepted(accepted) = self.acceptor.handle(now, NOW, from, 0, datagram, &mut answer) {
+                    assert_eq!(accepted.account, "ann");
+                    self.connection = Some(accepted.connection);
+                }
+                if !answer.is_empty() {
+                    self.socket.send_to(&answer, from).await.expect("sent");
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn messages_of_both_paths_arrive_and_the_close_has_a_code() {
+        let (echo, address, token) = Echo::open().await;
+        let server = tokio::spawn(echo.serve());
+        let mut transport = UdpTransport::connect(address, &token).await.expect("it opens");
+        let long = vec![7; 40_000];
+        for (path, frame) in [
+            (DeliveryPath::Reliable, &b"first"[..]),
+            (DeliveryPath::Unreliable, b"second"),
+            (DeliveryPath::Reliable, &long),
+        ] {
+            transport.queue(path, frame).expect("queued");
+            transport.flush().await.expect("sent");
+            let mut received = Vec::new();
+            while received.is_empty() {
+                transport.receive(&mut |message| received.push(message.to_vec())).await.expect("received");
+            }
+            assert_eq!(received, [frame]);
+        }
+        assert!(transport.stats().expect("an open connection").packets_in > 0);
+        let too_long = vec![0; 2_000];
+        transport.queue(DeliveryPath::Unreliable, &too_long).expect("dropped");
+        assert!(transport.queue(DeliveryPath::Reliable, &vec![0; 100_000]).is_err());
+        transport.close().await;
+        assert_eq!(server.await.expect("no panic"), Some(CODE_LEFT));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_answer_is_given_up_in_time() {
+        let (echo, address, token) = Echo::open().await;
+        let began = Instant::now();
+        let opened = UdpTransport::connect(address, &token).await;
+        assert!(matches!(opened, Err(ConnectionError::TimedOut)));
+        assert!(began.elapsed() <= CONNECT_TIME_MAX + Duration::from_millis(100));
+        drop(echo);
+    }
+
+    #[tokio::test]
+    async fn garbage_from_others_does_not_disturb_a_connection() {
+        let (echo, address, token) = Echo::open().await;
+        let server = tokio::spawn(echo.serve());
+        let mut transport = UdpTransport::connect(address, &token).await.expect("it opens");
+        let own = transport.socket.local_addr().expect("an address");
+        let stranger = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+        for length in [0, 1, 50, 1_200, 1_400] {
+            stranger.send_to(&vec![0xA5; length], own).await.expect("sent");
+        }
+        transport.queue(DeliveryPath::Reliable, b"still here").expect("queued");
+        let mut received = Vec::new();
+        while received.is_empty() {
+            transport.receive(&mut |message| received.push(message.to_vec())).await.expect("received");
+        }
+        assert_eq!(received, [b"still here"]);
+        transport.close().await;
+        server.await.expect("no panic");
+    }
+}
