@@ -16,6 +16,7 @@ use crate::error::ConnectionError;
 use crate::token_source::TokenSource;
 use crate::transport::TransportKind;
 use crate::transport_chooser::{TransportChooser, TransportPreference};
+use crate::transport_stats::TransportStats;
 use connection_task::{ConnectionEvent, ConnectionHandle, ConnectionOpener, TokenNeed};
 use silence_timer::{SILENCE_MAX, SilenceTimer, WELCOME_TIME_MAX};
 
@@ -188,6 +189,14 @@ impl<G: ClientGame> NativeClient<G> {
         self.connection.as_ref()?.transport
     }
 
+    /// Statistics of the path to the server, as the transport measures them. `None` without a connection, and over
+    /// transports other than UDP. [`aether_client::ClientStats`] has the round trip and the loss of states over every
+    /// transport.
+    #[must_use]
+    pub fn transport_stats(&self) -> Option<TransportStats> {
+        self.connection.as_ref()?.stats()
+    }
+
     /// Error of the last attempt or connection. `None` once the client has joined a room.
     #[must_use]
     pub fn last_error(&self) -> Option<&ConnectionError> {
@@ -358,7 +367,8 @@ impl<G: ClientGame> NativeClient<G> {
                 ClientPhase::Resuming => TokenNeed::Optional,
                 _ => TokenNeed::Any,
             };
-            self.connection = Some(ConnectionHandle::open(&self.handle, &self.opener, token_need));
+            let known = self.client.hello_token().cloned();
+            self.connection = Some(ConnectionHandle::open(&self.handle, &self.opener, token_need, known));
         }
     }
 

@@ -15,6 +15,7 @@ mod gateway;
 pub mod lobby;
 pub mod memory;
 mod metrics;
+pub mod multicast;
 mod protocol;
 pub mod relay;
 #[cfg(target_os = "linux")]

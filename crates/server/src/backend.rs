@@ -202,6 +202,7 @@ impl PublicBackend for ServerBackend {
             protocol: PROTOCOL_VERSION,
             room_types: room_types.collect(),
             web_transport,
+            udp: None,
             guests: self.guests.is_some(),
         }
     }

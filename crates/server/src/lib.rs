@@ -15,6 +15,7 @@ mod clock;
 pub mod commands;
 pub mod config;
 mod data;
+mod lan;
 pub mod logging;
 mod matchmaking;
 mod node;

@@ -6,6 +6,7 @@ use crate::clock::{UptimeClock, unix_seconds};
 use crate::config::{Config, Http};
 use crate::data;
 use crate::keys::{KeyError, KeyRing};
+use crate::lan;
 use crate::matchmaking;
 use crate::node;
 use crate::script_editor::ScriptEditor;
@@ -219,6 +220,7 @@ impl RunningServer {
         if let Some(transport) = transport {
             running.serve_webtransport(transport);
         }
+        running.tasks.extend(lan::serve(&config, http, (name, version), &running.rooms, &running.registry)?);
         running.start_maintenance(lobby);
         running.start_services_tasks(config);
         Ok(running)
@@ -320,7 +322,7 @@ impl RunningServer {
                 let Some(permit) = gateway.permit(address) else { continue };
                 let room = session.room_code.map(RoomSelector::Code);
                 let is_local = address.is_loopback() && aether_api::is_local_name(&session.authority);
-                let client = PendingClient { address, is_local, room, permit };
+                let client = PendingClient { address, is_local, room, account: None, permit };
                 tokio::spawn(Arc::clone(&gateway).serve(session.transport, client));
             }
         }));

@@ -1,0 +1,249 @@
+//! quinn: datagrams for unreliable messages, a stream per client for reliable ones.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, ServerConfig, TokioRuntime};
+use rcgen::CertifiedKey;
+use rustls::RootCertStore;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::bind_server;
+use crate::forwarder::Traffic;
+use crate::process::ServerProcess;
+use crate::workload::{Clients, Library, MESSAGE_BYTES, Outcome};
+
+/// First arguments of the server process.
+pub const SERVE_DATAGRAMS: &str = "serve-quinn-datagrams";
+pub const SERVE_STREAMS: &str = "serve-quinn-streams";
+
+const SERVER_NAME: &str = "localhost";
+
+/// Longest wait for a message in one turn of the load.
+const TURN: Duration = Duration::from_millis(1);
+
+/// Bytes of the length before each message of a stream.
+const LENGTH_BYTES: usize = 2;
+
+/// quinn with datagrams or streams.
+pub struct Quic {
+    pub server_core: usize,
+    pub has_streams: bool,
+}
+
+impl Library for Quic {
+    fn name(&self) -> String {
+        format!("quinn {}", if self.has_streams { "streams" } else { "datagrams" })
+    }
+
+    fn start(&self) -> Outcome<ServerProcess> {
+        let argument = if self.has_streams { SERVE_STREAMS } else { SERVE_DATAGRAMS };
+        ServerProcess::start(self.server_core, &[argument.to_owned()])
+    }
+
+    fn connect(&self, _server: SocketAddr, via: SocketAddr, count: usize) -> Outcome<Box<dyn Clients>> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (sender, received) = unbounded_channel();
+        let mut writers = Vec::new();
+        let mut endpoints = Vec::new();
+        for number in 0..count {
+            let (writer, messages) = unbounded_channel();
+            let endpoint = {
+                let _entered = runtime.enter();
+                let mut endpoint = Endpoint::client("127.0.0.1:0".parse()?)?;
+                endpoint.set_default_client_config(client_config()?);
+                endpoint
+            };
+            let connecting = endpoint.connect(via, SERVER_NAME)?;
+            let (sender, has_streams) = (sender.clone(), self.has_streams);
+            runtime.spawn(async move {
+                if let Err(error) = talk(connecting, has_streams, number, sender, messages).await {
+                    eprintln!("a client of quinn ended: {error}");
+                }
+            });
+            writers.push(writer);
+            endpoints.push(endpoint);
+        }
+        Ok(Box::new(QuicClients { runtime, _endpoints: endpoints, writers, received, connected: 0 }))
+    }
+
+    fn is_reliable(&self) -> bool {
+        self.has_streams
+    }
+}
+
+/// News of a client's task: it is connected, or it received a message.
+type News = (usize, Option<Bytes>);
+
+struct QuicClients {
+    runtime: Runtime,
+    _endpoints: Vec<Endpoint>,
+    writers: Vec<UnboundedSender<Bytes>>,
+    received: UnboundedReceiver<News>,
+    connected: usize,
+}
+
+impl Clients for QuicClients {
+    fn send(&mut self, client: usize, message: &[u8]) -> Outcome<bool> {
+        Ok(self.writers[client].send(Bytes::copy_from_slice(message)).is_ok())
+    }
+
+    fn turn(&mut self, take: &mut dyn FnMut(usize, &[u8])) -> Outcome {
+        let first = self.runtime.block_on(async { tokio::time::timeout(TURN, self.received.recv()).await });
+        let mut next = first.ok().flatten();
+        while let Some((client, message)) = next {
+            match message {
+                Some(message) => take(client, &message),
+                None => self.connected += 1,
+            }
+            next = self.received.try_recv().ok();
+        }
+        Ok(())
+    }
+
+    fn are_connected(&mut self) -> bool {
+        self.connected == self.writers.len()
+    }
+
+    fn packets(&self) -> Option<Traffic> {
+        None
+    }
+}
+
+/// Runs one client: sends what the load queues, and reports what comes.
+async fn talk(
+    connecting: quinn::Connecting,
+    has_streams: bool,
+    number: usize,
+    news: UnboundedSender<News>,
+    mut messages: UnboundedReceiver<Bytes>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let connection = connecting.await?;
+    if !has_streams {
+        let reading = connection.clone();
+        let report = news.clone();
+        tokio::spawn(async move {
+            while let Ok(message) = reading.read_datagram().await {
+                report.send((number, Some(message))).ok();
+            }
+        });
+        news.send((number, None)).ok();
+        while let Some(message) = messages.recv().await {
+            connection.send_datagram(message)?;
+        }
+        return Ok(());
+    }
+    let (mut writing, mut reading) = connection.open_bi().await?;
+    let report = news.clone();
+    tokio::spawn(async move {
+        let mut buffer = BytesMut::new();
+        while read(&mut reading, &mut buffer).await {
+            while let Some(message) = next_message(&mut buffer) {
+                report.send((number, Some(message))).ok();
+            }
+        }
+    });
+    news.send((number, None)).ok();
+    let mut frames = Vec::new();
+    while let Some(message) = messages.recv().await {
+        frames.clear();
+        frame(&mut frames, &message);
+        while let Ok(message) = messages.try_recv() {
+            frame(&mut frames, &message);
+        }
+        writing.write_all(&frames).await?;
+    }
+    Ok(())
+}
+
+/// Sends every message back.
+pub fn serve(has_streams: bool) -> Outcome {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let socket = bind_server()?;
+        println!("{}", socket.local_addr()?);
+        let endpoint =
+            Endpoint::new(EndpointConfig::default(), Some(server_config()?), socket, Arc::new(TokioRuntime))?;
+        while let Some(incoming) = endpoint.accept().await {
+            tokio::spawn(async move {
+                let Ok(connection) = incoming.await else { return };
+                if has_streams {
+                    while let Ok((writing, reading)) = connection.accept_bi().await {
+                        tokio::spawn(echo_stream(writing, reading));
+                    }
+                } else {
+                    echo_datagrams(connection).await;
+                }
+            });
+        }
+        Ok(())
+    })
+}
+
+async fn echo_datagrams(connection: Connection) {
+    while let Ok(message) = connection.read_datagram().await {
+        if connection.send_datagram(message).is_err() {
+            return;
+        }
+    }
+}
+
+async fn echo_stream(mut writing: SendStream, mut reading: RecvStream) {
+    let (mut buffer, mut frames) = (BytesMut::new(), Vec::new());
+    while read(&mut reading, &mut buffer).await {
+        frames.clear();
+        while let Some(message) = next_message(&mut buffer) {
+            frame(&mut frames, &message);
+        }
+        if writing.write_all(&frames).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Appends what has come to the buffer. Returns false at the end of the stream.
+async fn read(stream: &mut RecvStream, buffer: &mut BytesMut) -> bool {
+    match stream.read_chunk(usize::MAX, true).await {
+        Ok(Some(chunk)) => {
+            buffer.extend_from_slice(&chunk.bytes);
+            true
+        }
+        _ => false,
+    }
+}
+
+fn next_message(buffer: &mut BytesMut) -> Option<Bytes> {
+    let length = usize::from(u16::from_le_bytes(*buffer.first_chunk::<LENGTH_BYTES>()?));
+    if length > MESSAGE_BYTES || buffer.len() < LENGTH_BYTES + length {
+        return None;
+    }
+    let mut message = buffer.split_to(LENGTH_BYTES + length);
+    Some(message.split_off(LENGTH_BYTES).freeze())
+}
+
+fn frame(frames: &mut Vec<u8>, message: &[u8]) {
+    frames.extend_from_slice(&(message.len() as u16).to_le_bytes());
+    frames.extend_from_slice(message);
+}
+
+/// The certificate of the server. Both processes make the same one from a fixed key.
+fn server_config() -> Outcome<ServerConfig> {
+    let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed([SERVER_NAME.to_owned()])?;
+    let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der());
+    Ok(ServerConfig::with_single_cert(vec![cert.der().clone()], key.into())?)
+}
+
+fn client_config() -> Outcome<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let crypto = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate))
+        .with_no_client_auth();
+    Ok(ClientConfig::new(Arc::new(QuicClientConfig::try_from(crypto)?)))
+}
