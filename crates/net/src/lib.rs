@@ -21,6 +21,7 @@ pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod shared_memory;
 mod transport;
+pub mod udp;
 mod waking;
 pub mod websocket;
 pub mod webtransport;

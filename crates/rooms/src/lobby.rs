@@ -148,6 +148,15 @@ impl RoomLobby {
         }
     }
 
+    /// Returns the account of a player who may resume with this token. The token stays unused. A used one also has an
+    /// account: the hello with it then ends the session.
+    pub async fn account_of_resume_token(&self, token: &Token) -> Option<String> {
+        match self.look_up(token).await.ok()? {
+            ResumeLookup::Valid(record) | ResumeLookup::Reused(record) => Some(record.user),
+            ResumeLookup::Unknown => None,
+        }
+    }
+
     async fn join_room(&self, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
         let identity = self.identify(&attempt.hello, attempt.is_local)?;
         self.check_account(attempt, &identity.user)?;

@@ -25,6 +25,7 @@ mod running;
 mod script_editor;
 mod scripting;
 mod server;
+mod udp;
 
 pub use aether_api::{PageAsset, PageFile, Pages};
 pub use aether_net::relay::RelaySettings;

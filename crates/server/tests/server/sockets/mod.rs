@@ -32,3 +32,4 @@ mod runtime_rooms;
 mod services_socket;
 mod sessions;
 mod tokens;
+mod udp;
