@@ -61,8 +61,8 @@ impl UdpTransport {
         }
         let token = token.ok_or_else(|| ConnectionError::NoToken("UDP needs the token of the hello".to_owned()))?;
         let grant = connector.udp_grant(token).await.map_err(|error| match error {
-            // Another transport may accept the token, and answers with the reason if it does not.
-            ConnectionError::Http(HttpError::Status(401 | 404)) => ConnectionError::NotOffered(TransportKind::Udp),
+            ConnectionError::Http(HttpError::Status(401)) => ConnectionError::TokenRejected,
+            ConnectionError::Http(HttpError::Status(404)) => ConnectionError::NotOffered(TransportKind::Udp),
             other => other,
         })?;
         let connect_token = BASE64URL.decode(&grant.token).ok();
@@ -132,6 +132,10 @@ impl UdpTransport {
     /// Sends what is due, waits for datagrams or time, and passes the messages on. Cancel safe.
     async fn advance(&mut self, take: TakeMessage<'_>) -> Result<(), ConnectionError> {
         self.transmit()?;
+        if self.ended().is_some() {
+            // Time has ended it: there is nothing to wait for.
+            return Ok(());
+        }
         let is_blocked = self.unsent.is_some();
         let wake_at = self.client.next_timeout().map(|at| self.started + at);
         tokio::select! {

@@ -63,7 +63,8 @@ async fn play(network: &Network, more: &[&str]) -> Value {
     let data_dir = std::env::temp_dir().join(format!("aether-udp-{}", uuid::Uuid::new_v4().simple()));
     let settings = [
         format!("http.address={SERVER}:{}", PORTS.0),
-        format!("udp.address={SERVER}:{}", PORTS.1),
+        // On all addresses, so that clients connect to the address that they know.
+        format!("udp.address=0.0.0.0:{}", PORTS.1),
         "http.admin_address=127.0.0.1:0".to_owned(),
         "guests.enabled=true".to_owned(),
         "database.url=memory".to_owned(),
