@@ -8,6 +8,7 @@
 mod address;
 mod connection;
 mod connector;
+mod device_sign_in;
 mod error;
 mod http;
 mod native_client;
@@ -22,6 +23,7 @@ mod webtransport;
 pub use address::{ServerAddress, ServerAddressError};
 pub use connection::{Connection, QUEUED_BYTES_MAX};
 pub use connector::{CONNECT_TIME_MAX, Connector};
+pub use device_sign_in::DeviceSignIn;
 pub use error::ConnectionError;
 pub use http::HttpError;
 pub use native_client::{NativeClient, NativeClientSettings};
