@@ -67,12 +67,12 @@ impl Connector {
     }
 }
 
-/// Returns the header line of a token. A token with other characters than those of tokens is refused, so that it cannot
-/// add lines.
+/// Returns the header line of a token. One with other characters than those of tokens is rejected here, as the server
+/// would, so that it cannot add lines.
 fn authorization(token: Option<&Token>) -> Result<String, ConnectionError> {
     let Some(token) = token.map(Token::reveal) else { return Ok(String::new()) };
     if !token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)) {
-        return Err(ConnectionError::NoToken("the token has characters that no token has".to_owned()));
+        return Err(ConnectionError::TokenRejected);
     }
     Ok(format!("Authorization: Bearer {token}\r\n"))
 }

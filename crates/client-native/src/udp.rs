@@ -35,8 +35,8 @@ const DATAGRAMS_AT_ONCE: usize = 64;
 /// Bytes of messages that arrived while messages were sent and wait for the next receive.
 const RECEIVED_BYTES_MAX: usize = 4 << 20;
 
-/// Close code: the client has left.
-const CODE_LEFT: u16 = 1;
+/// Close code of a client, as on WebTransport.
+const CLOSE_CODE: u16 = 0;
 
 /// Client side of a connection over reliable UDP.
 pub(crate) struct UdpTransport {
@@ -272,7 +272,7 @@ impl ClientTransport for UdpTransport {
     }
 
     async fn close(mut self) {
-        self.client.close(CODE_LEFT);
+        self.client.close(CLOSE_CODE);
         let closed = async {
             while self.ended().is_none() {
                 if self.advance(&mut |_| ()).await.is_err() {
@@ -408,7 +408,7 @@ mod tests {
         transport.queue(DeliveryPath::Unreliable, &too_long).expect("dropped");
         assert!(transport.queue(DeliveryPath::Reliable, &vec![0; 100_000]).is_err());
         transport.close().await;
-        assert_eq!(server.await.expect("no panic"), Some(CODE_LEFT));
+        assert_eq!(server.await.expect("no panic"), Some(CLOSE_CODE));
     }
 
     #[tokio::test(start_paused = true)]
