@@ -26,7 +26,7 @@ const ANNOUNCEMENT: Duration = Duration::from_millis(1_800);
 /// Plays until the player quits.
 pub fn run(session: Session, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let mut terminal = GameTerminal::start()?;
-    let mut app = App::new(session, arguments, terminal.has_releases);
+    let mut app = App::new(session, arguments);
     let result = app.play(&mut terminal);
     // The server removes the ship meanwhile; nobody has to look at a dead screen.
     drop(terminal);
@@ -49,11 +49,11 @@ struct App<'a> {
 }
 
 impl<'a> App<'a> {
-    fn new(session: Session, arguments: &'a Arguments, has_releases: bool) -> App<'a> {
+    fn new(session: Session, arguments: &'a Arguments) -> App<'a> {
         App {
             session,
             arguments,
-            keyboard: Keyboard::new(has_releases),
+            keyboard: Keyboard::default(),
             scene: Scene::default(),
             effects: Effects::default(),
             feed: Feed::default(),

@@ -73,9 +73,9 @@ pub fn paint_top(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 pub fn paint_bottom(network: &Network, has_panel: bool, area: Rect, buffer: &mut Buffer) {
     buffer.set_style(area, Style::new().bg(BACKGROUND));
     let mut spans = vec![Span::raw(" ")];
-    for (key, meaning) in [("↑", "thrust"), ("← →", "turn"), ("space", "fire"), ("q", "quit")] {
+    for (key, meaning) in [("↑", "thrust"), ("←→", "turn"), ("space", "fire"), ("q", "quit")] {
         spans.push(Span::styled(key, style(palette::VALUE)));
-        spans.push(Span::styled(format!(" {meaning}   "), style(palette::LABEL)));
+        spans.push(Span::styled(format!(" {meaning}  "), style(palette::LABEL)));
     }
     let mut right = if has_panel { Vec::new() } else { network.spans() };
     right.push(Span::raw(" "));

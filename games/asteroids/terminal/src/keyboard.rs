@@ -1,7 +1,8 @@
 //! Keys that are held down.
 //!
 //! Some terminals report the release of a key. Others only repeat the key that was pressed last: there a key counts as
-//! held for a short time after each report, and a little longer if another key interrupted its repetition.
+//! held for a short time after each report, and a little longer if another key interrupted its repetition. A terminal is
+//! of the first kind once it has reported a release.
 
 use aether_asteroids_rules::Controls;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -71,11 +72,6 @@ impl Action {
 }
 
 impl Keyboard {
-    /// Creates a keyboard of a terminal that reports the release of keys, or not.
-    pub fn new(has_releases: bool) -> Keyboard {
-        Keyboard { has_releases, ..Keyboard::default() }
-    }
-
     /// Returns true if a key ends the game: Q, or Ctrl and C.
     pub fn is_quit(key: &KeyEvent) -> bool {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -90,8 +86,9 @@ impl Keyboard {
     /// Handles a key.
     pub fn handle(&mut self, key: &KeyEvent, now: Duration) {
         let Some(action) = Action::of(key.code) else { return };
+        self.keys[action as usize].is_down = key.kind != KeyEventKind::Release;
+        self.has_releases |= key.kind == KeyEventKind::Release;
         if self.has_releases {
-            self.keys[action as usize].is_down = key.kind != KeyEventKind::Release;
             return;
         }
         for other in ACTIONS.into_iter().filter(|other| *other != action) {
@@ -151,9 +148,11 @@ mod tests {
 
     #[test]
     fn with_releases_a_key_is_held_until_its_release() {
-        let mut keyboard = Keyboard::new(true);
-        keyboard.handle(&press(KeyCode::Up), ms(0));
-        keyboard.handle(&press(KeyCode::Char('d')), ms(1));
+        let mut keyboard = Keyboard::default();
+        keyboard.handle(&press(KeyCode::Char(' ')), ms(0));
+        keyboard.handle(&release(KeyCode::Char(' ')), ms(50));
+        keyboard.handle(&press(KeyCode::Up), ms(60));
+        keyboard.handle(&press(KeyCode::Char('d')), ms(70));
         assert_eq!(keyboard.controls(ms(9_000)), Controls { turn: 1, thrust: true, fire: false });
         keyboard.handle(&release(KeyCode::Up), ms(9_001));
         assert_eq!(keyboard.controls(ms(9_002)), Controls { turn: 1, thrust: false, fire: false });
@@ -163,7 +162,7 @@ mod tests {
 
     #[test]
     fn without_releases_a_tap_is_short() {
-        let mut keyboard = Keyboard::new(false);
+        let mut keyboard = Keyboard::default();
         keyboard.handle(&press(KeyCode::Left), ms(100));
         assert_eq!(keyboard.controls(ms(120)).turn, -1);
         assert_eq!(keyboard.controls(ms(190)).turn, 0);
@@ -171,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_repeated_key_is_held_without_gaps() {
-        let mut keyboard = Keyboard::new(false);
+        let mut keyboard = Keyboard::default();
         keyboard.handle(&press(KeyCode::Char('a')), ms(0));
         for at in (400..1_000).step_by(33) {
             keyboard.handle(&press(KeyCode::Char('a')), ms(at));
@@ -182,7 +181,7 @@ mod tests {
 
     #[test]
     fn another_key_does_not_stop_the_engine_at_once() {
-        let mut keyboard = Keyboard::new(false);
+        let mut keyboard = Keyboard::default();
         for at in [0, 400, 433, 466] {
             keyboard.handle(&press(KeyCode::Up), ms(at));
         }
@@ -194,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_other_direction_counts_at_once() {
-        let mut keyboard = Keyboard::new(false);
+        let mut keyboard = Keyboard::default();
         for at in [0, 400, 433] {
             keyboard.handle(&press(KeyCode::Left), ms(at));
         }

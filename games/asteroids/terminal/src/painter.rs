@@ -23,6 +23,9 @@ const SHIELD_DOTS: u32 = 18;
 /// Distance of a name from its ship.
 const NAME_DISTANCE: f32 = 34.0;
 
+/// Distance between the dots of an edge of the world, in dots.
+const EDGE_GAP: usize = 4;
+
 /// Ranks of inks: higher ones cover lower ones.
 mod rank {
     pub const STAR: u8 = 1;
@@ -43,6 +46,9 @@ pub fn paint(scene: &Scene, effects: &Effects, camera_at: [f32; 2], area: Rect, 
     let mut canvas = Canvas::new(area);
     let mut painter = Painter { canvas: &mut canvas, camera, seconds: scene.seconds };
     painter.stars();
+    if camera.is_whole {
+        painter.edges();
+    }
     scene.asteroids.iter().for_each(|seen| painter.asteroid(seen));
     effects.particles.iter().for_each(|particle| painter.particle(particle));
     for ship in &scene.others {
@@ -75,6 +81,20 @@ impl Painter<'_> {
             for place in self.camera.places(position, 0.0) {
                 self.canvas.dot(place, Ink { color, rank: rank::STAR });
             }
+        }
+    }
+
+    /// Marks the edges of the world.
+    fn edges(&mut self) {
+        let ink = Ink { color: palette::STARS[1], rank: rank::STAR };
+        let [right, bottom] = self.canvas.size().map(|length| length - 1.0);
+        for x in (0..=right as u32).step_by(EDGE_GAP) {
+            self.canvas.dot([x as f32, 0.0], ink);
+            self.canvas.dot([x as f32, bottom], ink);
+        }
+        for y in (0..=bottom as u32).step_by(EDGE_GAP) {
+            self.canvas.dot([0.0, y as f32], ink);
+            self.canvas.dot([right, y as f32], ink);
         }
     }
 

@@ -93,7 +93,11 @@ impl Session {
 
     /// Returns what keeps the player from playing.
     pub fn notice(&self) -> Option<Notice> {
-        let error = self.native.last_error().map(ToString::to_string);
+        let error = self.native.last_error().map(|error| match error {
+            // The text of the sign-in.
+            ConnectionError::NoToken(text) => text.clone(),
+            other => other.to_string(),
+        });
         match self.client().phase() {
             ClientPhase::Joined => None,
             ClientPhase::Resuming => Some(Notice::Reconnecting(error)),

@@ -16,14 +16,12 @@ use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// True while keyboard flags are pushed.
-static HAS_RELEASES: AtomicBool = AtomicBool::new(false);
+static HAS_FLAGS: AtomicBool = AtomicBool::new(false);
 
 /// The terminal in game mode. Dropping it restores the terminal.
 pub struct GameTerminal {
     /// Terminal to draw to.
     pub terminal: Terminal<CrosstermBackend<Stdout>>,
-    /// True if the terminal reports the release of keys.
-    pub has_releases: bool,
 }
 
 impl GameTerminal {
@@ -35,14 +33,16 @@ impl GameTerminal {
         }
         restore_after_panic();
         enable_raw_mode()?;
-        let has_releases = supports_keyboard_enhancement().unwrap_or(false);
         execute!(stdout(), EnterAlternateScreen, cursor::Hide, EnableFocusChange, SetTitle("Asteroids"))?;
-        if has_releases {
-            execute!(stdout(), PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::REPORT_EVENT_TYPES))?;
-            HAS_RELEASES.store(true, Ordering::Relaxed);
+        // Letters are released only if they are reported like other keys.
+        let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES
+            | KeyboardEnhancementFlags::REPORT_EVENT_TYPES
+            | KeyboardEnhancementFlags::REPORT_ALL_KEYS_AS_ESCAPE_CODES;
+        if supports_keyboard_enhancement().unwrap_or(false) {
+            execute!(stdout(), PushKeyboardEnhancementFlags(flags))?;
+            HAS_FLAGS.store(true, Ordering::Relaxed);
         }
-        let terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
-        Ok(GameTerminal { terminal, has_releases })
+        Ok(GameTerminal { terminal: Terminal::new(CrosstermBackend::new(stdout()))? })
     }
 }
 
@@ -54,7 +54,7 @@ impl Drop for GameTerminal {
 
 /// Restores the terminal. Errors are ignored, because there is nothing left to do about them.
 fn restore() {
-    if HAS_RELEASES.swap(false, Ordering::Relaxed) {
+    if HAS_FLAGS.swap(false, Ordering::Relaxed) {
         let _ = execute!(stdout(), PopKeyboardEnhancementFlags);
     }
     let _ = execute!(stdout(), DisableFocusChange, LeaveAlternateScreen, cursor::Show);
