@@ -16,6 +16,7 @@ mod soak;
 mod spatial;
 mod swarm;
 mod udp;
+mod udp_swarm;
 
 use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
@@ -44,6 +45,8 @@ enum Bench {
     Relay(relay::RelayArguments),
     /// Relayed matches on the services socket: number of clients, compared with relay rooms
     RelayWs(relay::RelayWsArguments),
+    /// Relay rooms over reliable UDP: CPU time per delivery, compared with WebSocket
+    RelayUdp(relay::RelayUdpArguments),
     /// Stored chat messages: one channel of 1,000 members, and 1,000 channels of 10
     Chat(Length),
     /// Lua scripts: matches per core and functions over HTTP, compared with Rust
@@ -113,6 +116,7 @@ fn main() -> ExitCode {
         Bench::Udp(arguments) => run_pinned(|| udp::run(&arguments)),
         Bench::Relay(arguments) => run_pinned(|| relay::run(arguments)),
         Bench::RelayWs(arguments) => run_pinned(|| relay::run_ws(arguments)),
+        Bench::RelayUdp(arguments) => run_pinned(|| relay::run_udp(arguments)),
         Bench::Chat(length) => run_pinned(|| chat::run(length)),
         Bench::Lua(length) => run_pinned(|| lua::run(length)),
         Bench::Crowd(length) => run_pinned(|| crowd::run(length)),

@@ -4,6 +4,7 @@ mod lobby;
 mod pages;
 
 use aether_arena_server::Arena;
+use aether_asteroids_server::Asteroids;
 use aether_engine::RoomSettings;
 use aether_net::relay::RelaySettings;
 use aether_outpost_server::Outpost;
@@ -30,6 +31,7 @@ fn server() -> Server {
     Server::new("aether", env!("CARGO_PKG_VERSION"))
         .game(aether_sandbox_server::NAME, sandbox, Sandbox::default)
         .game(aether_arena_server::NAME, aether_arena_server::settings(), Arena::default)
+        .game(aether_asteroids_server::NAME, aether_asteroids_server::settings(), Asteroids::default)
         .game(aether_outpost_server::NAME, aether_outpost_server::settings(), Outpost::default)
         .relay("relay", RelaySettings::default())
         .module("quilt", include_str!("../../../games/quilt/lua/quilt.lua"))
@@ -40,7 +42,7 @@ fn server() -> Server {
         .matchmaker_matched(async |_, candidate| Ok(lobby::matched(&candidate)))
         .pages(pages::pages())
         .on_start(async |services| {
-            for board in [aether_sandbox_server::NAME, aether_arena_server::BOARD] {
+            for board in [aether_sandbox_server::NAME, aether_arena_server::BOARD, aether_asteroids_server::BOARD] {
                 services.leaderboards.create(Definition::new(board)).await?;
             }
             services.tournaments.create(lobby::reflex_cup()).await?;
