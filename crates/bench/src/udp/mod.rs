@@ -45,14 +45,20 @@ pub struct UdpServerArguments {
 
 pub fn run(arguments: &UdpArguments) -> Outcome {
     let size = Size::new(arguments.short);
-    println!("{} clients send messages of {MESSAGE_BYTES} bytes, and the server sends them back. Single: a client", size.clients);
+    println!(
+        "{} clients send messages of {MESSAGE_BYTES} bytes, and the server sends them back. Single: a client",
+        size.clients
+    );
     println!("sends one message and waits. In bursts: it sends {BURST} at once. Everything of ours is encrypted.");
     let rounds = if arguments.short { 1 } else { ROUNDS };
     let single = packet_ratio(size, 1, rounds)?;
     let burst = packet_ratio(size, BURST, rounds)?;
 
-    println!("\nLatency and bytes: {} clients, 50 sends a second each, through a path with {} ms each way.",
-        size.paced_clients, PATH_DELAY.as_millis());
+    println!(
+        "\nLatency and bytes: {} clients, 50 sends a second each, through a path with {} ms each way.",
+        size.paced_clients,
+        PATH_DELAY.as_millis()
+    );
     println!("{}", Figures::HEADER);
     let mut ours = Vec::new();
     for channel in [Channel::ReliableOrdered, Channel::Unreliable] {
@@ -87,7 +93,9 @@ fn aether(channel: Channel) -> Outcome<Aether> {
 
 /// Median over the rounds of our CPU time per packet, divided by that of bare datagrams of the same size.
 fn packet_ratio(size: Size, burst: usize, rounds: usize) -> Outcome<f64> {
-    println!("\nBurst of {burst}, reliable        messages per packet   bytes per packet   CPU per packet   CPU per message");
+    println!(
+        "\nBurst of {burst}, reliable        messages per packet   bytes per packet   CPU per packet   CPU per message"
+    );
     let mut ratios = Vec::new();
     for _ in 0..rounds {
         let own = workload::throughput(&aether(Channel::ReliableOrdered)?, size, burst)?;

@@ -151,7 +151,8 @@ impl Figures {
     pub fn parse(line: &str) -> Option<Figures> {
         let mut parts = line.strip_prefix(LINE_PREFIX)?.splitn(10, ' ');
         let mut number = || parts.next()?.parse::<f64>().ok();
-        let numbers = [number()?, number()?, number()?, number()?, number()?, number()?, number()?, number()?, number()?];
+        let numbers =
+            [number()?, number()?, number()?, number()?, number()?, number()?, number()?, number()?, number()?];
         let [single_per_core, burst_per_core, p50_ms, p99_ms, lossy_p50_ms, lossy_p99_ms, rest @ ..] = numbers;
         let [overhead_single, overhead_burst, lost] = rest;
         Some(Figures {

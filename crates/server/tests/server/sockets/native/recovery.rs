@@ -5,6 +5,7 @@ use super::support::NativePlayer;
 use super::udp_proxy::UdpProxy;
 use aether_client::{ClientEvent, ClientPhase, EndReason};
 use aether_client_native::{ConnectionError, NativeClientSettings, TokenSource, TransportPreference, TrustStore};
+use aether_server::config::Config;
 use aether_server::tokens::Role;
 use aether_testkit_server::{TRANSPORTS, TestServer, TransportKind, until};
 use aether_wire::ErrorCode;
@@ -24,10 +25,17 @@ async fn the_best_available_transport_is_used() {
     let server = TestServer::start(|_| {}).await;
     let mut player = NativePlayer::at(&server, TransportPreference::Best);
     player.until_joined().await;
+    assert_eq!(player.native.transport(), Some(TransportKind::Udp));
+    server.stop().await;
+
+    let server = TestServer::start(|config| config.udp.enabled = false).await;
+    let mut player = NativePlayer::at(&server, TransportPreference::Best);
+    player.until_joined().await;
     assert_eq!(player.native.transport(), Some(TransportKind::WebTransport));
     server.stop().await;
 
-    let server = TestServer::start(|config| config.webtransport.enabled = false).await;
+    let without_udp = |config: &mut Config| (config.udp.enabled, config.webtransport.enabled) = (false, false);
+    let server = TestServer::start(without_udp).await;
     let mut player = NativePlayer::at(&server, TransportPreference::Best);
     player.until_joined().await;
     assert_eq!(player.native.transport(), Some(TransportKind::WebSocket));
@@ -39,7 +47,7 @@ async fn the_best_available_transport_is_used() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_udp_the_client_uses_websocket() {
-    let server = TestServer::start(|_| {}).await;
+    let server = TestServer::start(|config| config.udp.enabled = false).await;
     let proxy = Proxy::start(Some(server.http)).await;
     let mut player = through(&proxy, &server, TransportPreference::Best);
     player.until_joined().await;
