@@ -7,7 +7,7 @@ use aether_client::{ClientEvent, ClientPhase, EndReason};
 use aether_client_native::{ConnectionError, NativeClientSettings, TokenSource, TransportPreference, TrustStore};
 use aether_server::config::Config;
 use aether_server::tokens::Role;
-use aether_testkit_server::{TRANSPORTS, TestServer, TransportKind, until};
+use aether_testkit_server::{NATIVE_TRANSPORTS, TestServer, TransportKind, until};
 use aether_wire::ErrorCode;
 
 fn through(proxy: &Proxy, server: &TestServer, transport: TransportPreference) -> NativePlayer {
@@ -26,16 +26,20 @@ async fn the_best_available_transport_is_used() {
     let mut player = NativePlayer::at(&server, TransportPreference::Best);
     player.until_joined().await;
     assert_eq!(player.native.transport(), Some(TransportKind::Udp));
+    assert!(player.native.transport_stats().is_some_and(|stats| stats.packets_in > 0));
     server.stop().await;
 
     let server = TestServer::start(|config| config.udp.enabled = false).await;
     let mut player = NativePlayer::at(&server, TransportPreference::Best);
     player.until_joined().await;
     assert_eq!(player.native.transport(), Some(TransportKind::WebTransport));
+    let mut player = NativePlayer::at(&server, TransportPreference::Only(TransportKind::Udp));
+    player.until("an attempt", |player| player.native.last_error().is_some()).await;
+    assert!(matches!(player.native.last_error(), Some(ConnectionError::NotOffered(TransportKind::Udp))));
     server.stop().await;
 
-    let without_udp = |config: &mut Config| (config.udp.enabled, config.webtransport.enabled) = (false, false);
-    let server = TestServer::start(without_udp).await;
+    let disable = |config: &mut Config| (config.webtransport.enabled, config.udp.enabled) = (false, false);
+    let server = TestServer::start(disable).await;
     let mut player = NativePlayer::at(&server, TransportPreference::Best);
     player.until_joined().await;
     assert_eq!(player.native.transport(), Some(TransportKind::WebSocket));
@@ -47,6 +51,7 @@ async fn the_best_available_transport_is_used() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_udp_the_client_uses_websocket() {
+    // The proxy passes TCP only. Reliable UDP would go to the server directly, because its port is that of the server.
     let server = TestServer::start(|config| config.udp.enabled = false).await;
     let proxy = Proxy::start(Some(server.http)).await;
     let mut player = through(&proxy, &server, TransportPreference::Best);
@@ -78,18 +83,18 @@ async fn a_client_resumes_as_the_same_player_after_a_cut() {
 #[tokio::test(flavor = "multi_thread")]
 async fn reconnecting_and_switching_transport_keeps_the_player() {
     let server = TestServer::start(|_| {}).await;
-    for transport in TRANSPORTS {
+    for transport in NATIVE_TRANSPORTS {
         let mut player = NativePlayer::at(&server, TransportPreference::Only(transport));
         let before = player.until_joined().await;
         player.native.reconnect();
         player.until("the client to resume", |player| player.joins().len() == 2).await;
-        for (number, other) in TRANSPORTS.into_iter().enumerate() {
+        for (number, other) in NATIVE_TRANSPORTS.into_iter().enumerate() {
             player.native.switch_transport(TransportPreference::Only(other));
             player.until("the client to resume", |player| player.joins().len() == number + 3).await;
             assert_eq!(player.native.transport(), Some(other));
         }
         assert_eq!(player.until_joined().await.player, before.player);
-        assert_eq!(player.joins(), [false, true, true, true]);
+        assert_eq!(player.joins(), [false, true, true, true, true]);
     }
     until("each player has one connection", || server.connections() == 0).await;
     server.stop().await;
@@ -116,7 +121,7 @@ async fn the_client_retries_until_the_server_is_reachable() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_join_is_not_retried() {
     let server = TestServer::start(|_| {}).await;
-    for transport in TRANSPORTS {
+    for transport in NATIVE_TRANSPORTS {
         let mut player = NativePlayer::at(&server, TransportPreference::Only(transport));
         player.native.client_mut().set_token(Some(aether_wire::Token::new("made up")));
         player.until("a rejection", |player| matches!(player.native.client().phase(), ClientPhase::Closed(_))).await;
