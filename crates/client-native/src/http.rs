@@ -116,7 +116,7 @@ impl std::error::Error for HttpError {}
 
 /// Reads until the server closes. Over TLS some servers close without a close notify; the length in the response
 /// detects truncation.
-async fn read_to_end(stream: impl AsyncRead + Unpin) -> Result<Vec<u8>, ConnectionError> {
+pub(crate) async fn read_to_end(stream: impl AsyncRead + Unpin) -> Result<Vec<u8>, ConnectionError> {
     let mut answer = Vec::new();
     match stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await {
         Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(error.into()),
@@ -125,7 +125,7 @@ async fn read_to_end(stream: impl AsyncRead + Unpin) -> Result<Vec<u8>, Connecti
 }
 
 /// Returns the status and the body of a response that ends with the connection.
-fn parse(answer: &[u8]) -> Option<(u16, &[u8])> {
+pub(crate) fn parse(answer: &[u8]) -> Option<(u16, &[u8])> {
     const END: &[u8] = b"\r\n\r\n";
     let end = answer.windows(END.len()).position(|window| window == END)?;
     let head = std::str::from_utf8(&answer[..end]).ok()?;

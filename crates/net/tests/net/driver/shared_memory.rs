@@ -45,15 +45,17 @@ impl Game {
             greeting: b"key".to_vec(),
             encodings: Encodings::default(),
         };
-        let shared_memory = SharedMemoryServer::bind(settings, &registry).unwrap();
+        let shared_memory = SharedMemoryServer::bind(settings, &registry).expect("the socket can be created");
         let echo = Server::new(ConnectionSettings { write_stall: Duration::from_secs(1), ..Default::default() });
         Game { path, shared_memory, echo, registry }
     }
 
     async fn attach(&self) -> SharedMemoryDriver {
         let path = self.path.clone();
-        let (driver, greeting) =
-            tokio::task::spawn_blocking(move || SharedMemoryDriver::attach(&path).unwrap()).await.unwrap();
+        let (driver, greeting) = tokio::task::spawn_blocking(move || SharedMemoryDriver::attach(&path))
+            .await
+            .expect("the task ends")
+            .expect("the game listens");
         assert_eq!(greeting, b"key");
         driver
     }
@@ -61,7 +63,8 @@ impl Game {
     /// Attaches a driver that writes frames of its own.
     async fn attach_raw(&self) -> RingEndpoint {
         let path = self.path.clone();
-        tokio::task::spawn_blocking(move || aether_rings::attach(&path).unwrap().endpoint).await.unwrap()
+        let attached = tokio::task::spawn_blocking(move || aether_rings::attach(&path)).await.expect("the task ends");
+        attached.expect("the game listens").endpoint
     }
 
     async fn accept(&mut self) -> SharedMemoryClient {
