@@ -27,7 +27,7 @@ pub fn run(mut session: Session, arguments: &Arguments) -> Result<(), Box<dyn Er
             return Err(text.into());
         }
         let scene = Scene::of(session.client(), &FiredShots::default());
-        best = best.max(scene.pilot().map_or(0, |pilot| pilot.score));
+        best = best.max(scene.standing().map_or(0, |standing| standing.score));
         let controls = bot::controls(session.client(), &scene);
         explosions += session.frame(controls).len();
         thread::sleep(FRAME);

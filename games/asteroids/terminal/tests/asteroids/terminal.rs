@@ -37,7 +37,7 @@ async fn keys_score_points_players_see_each_other_and_q_restores_the_terminal() 
         let ben = tmux.open("ben", 200, 60);
         play(&ben, "Ben", &url);
         ann.until("Ben on Ann's screen", |text| text.contains("Ben"));
-        let seen = ben.until("Ann on Ben's screen", |text| text.contains("Ann") && text.contains("PILOTS"));
+        let seen = ben.until("Ann on Ben's screen", |text| text.contains("Ann") && text.contains("PLAYERS"));
         assert!(seen.lines().all(|line| line.chars().count() <= 200), "{seen}");
         quit(&ben, "q");
         ann.until("Ann alone", |text| !text.contains("Ben ▲"));
