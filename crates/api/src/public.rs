@@ -1,6 +1,6 @@
 //! The public interface.
 
-use crate::client::{self, ClientApi};
+use crate::client::{self, ClientApi, bearer_token};
 use crate::development::{self, ModuleEditor};
 use crate::origin::AllowedOrigins;
 use crate::page::Pages;
@@ -13,7 +13,7 @@ use aether_metrics::Registry;
 use aether_net::Gateway;
 use aether_services::Caller;
 use aether_wire::Encodings;
-use aether_wire::ServerInfo;
+use aether_wire::{ServerInfo, UdpGrant};
 use axum::body::HttpBody as _;
 use axum::extract::{Extension, MatchedPath, Query, Request, State};
 use axum::middleware::Next;
@@ -23,6 +23,7 @@ use axum::{Json, Router};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tower_http::limit::RequestBodyLimitLayer;
@@ -42,6 +43,15 @@ pub trait PublicBackend: Send + Sync + 'static {
     /// Issues a guest login, if guests are allowed. A local peer that shows the developer secret gets the role of a
     /// developer.
     fn guest(&self, peer: &RequestPeer, developer_secret: Option<&str>) -> Result<GuestLogin, ApiError>;
+
+    /// Issues a connect token of reliable UDP to the account of an access token or a resume token. `host` is the name that
+    /// the client used, without a port.
+    fn udp<'a>(
+        &'a self,
+        peer: &'a RequestPeer,
+        host: Option<&'a str>,
+        token: Option<&'a str>,
+    ) -> Pin<Box<dyn Future<Output = Result<UdpGrant, ApiError>> + Send + 'a>>;
 
     /// Returns the editor of modules, for a local peer that shows the developer secret.
     fn module_editor(
@@ -151,6 +161,7 @@ pub fn router(api: PublicApi) -> Router {
         .route("/api/server", get(server))
         .route("/api/rooms", get(rooms))
         .route("/api/guest", post(guest))
+        .route("/api/udp", post(udp))
         .layer(axum::middleware::from_fn_with_state(Arc::clone(&api.origins), cors::for_origins));
     let requests = Router::new()
         .route("/livez", get(livez))
@@ -227,6 +238,18 @@ fn answer(state: Result<(), String>, code: &'static str) -> Response {
 async fn server(State(api): State<PublicApi>, headers: HeaderMap) -> Json<ServerInfo> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     Json(api.backend.server(host.map(host_name)))
+}
+
+async fn udp(
+    State(api): State<PublicApi>,
+    Extension(address): Extension<PeerAddress>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let peer = api.peer(address, &headers);
+    let grant = api.backend.udp(&peer, host.map(host_name), bearer_token(&headers)).await?;
+    // It has a token.
+    Ok(([(header::CACHE_CONTROL, "no-store")], Json(grant)).into_response())
 }
 
 async fn rooms(

@@ -66,7 +66,7 @@ fn start_upgrade(
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", sentence));
     };
     let compressed = api.compression && upgrade.deflate;
-    let client = PendingClient { address: peer.address, is_local: peer.is_local, room, permit };
+    let client = PendingClient { address: peer.address, is_local: peer.is_local, room, account: None, permit };
     serve_upgraded(&mut request, RoomClient { gateway: api.gateway.clone(), encoding, compressed, client });
     Ok(switching_protocols(&upgrade.accept, Some(encoding), compressed))
 }

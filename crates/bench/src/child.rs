@@ -139,6 +139,11 @@ pub fn pin_to_server(process: u32) -> Outcome {
     if status.success() { Ok(()) } else { Err("taskset could not pin the database".into()) }
 }
 
+/// Core of the server.
+pub fn server_core() -> usize {
+    cores().0
+}
+
 /// Cores of the server and of the load: the first and the last that this process may use. Computed once, because the
 /// load is pinned later.
 fn cores() -> (usize, usize) {

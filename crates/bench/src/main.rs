@@ -15,6 +15,8 @@ mod result;
 mod soak;
 mod spatial;
 mod swarm;
+mod udp;
+mod udp_swarm;
 
 use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
@@ -43,6 +45,8 @@ enum Bench {
     Relay(relay::RelayArguments),
     /// Relayed matches on the services socket: number of clients, compared with relay rooms
     RelayWs(relay::RelayWsArguments),
+    /// Relay rooms over reliable UDP: CPU time per delivery, compared with WebSocket
+    RelayUdp(relay::RelayUdpArguments),
     /// Stored chat messages: one channel of 1,000 members, and 1,000 channels of 10
     Chat(Length),
     /// Lua scripts: matches per core and functions over HTTP, compared with Rust
@@ -58,6 +62,8 @@ enum Bench {
     Api(Length),
     /// Hooks in Lua: their cost for an operation
     LuaHooks(Length),
+    /// Reliable UDP: CPU time per packet compared with bare datagrams, messages per core, latency, overhead
+    Udp(udp::UdpArguments),
     /// Bots that join and leave: checks that memory and rooms do not grow
     Soak(soak::SoakArguments),
     /// Server with the games of the benchmarks
@@ -72,6 +78,12 @@ enum Bench {
     /// Minimal server of the client API as a baseline
     #[command(hide = true)]
     BareApi(bare_api::BareApiArguments),
+    /// Echo server over reliable UDP
+    #[command(hide = true)]
+    UdpServer(udp::UdpServerArguments),
+    /// Echo server of bare datagrams as a baseline
+    #[command(hide = true)]
+    UdpBareServer,
 }
 
 /// Duration of a benchmark.
@@ -99,8 +111,12 @@ fn main() -> ExitCode {
         Bench::BareRelay(arguments) => bare::relay(arguments),
         Bench::BareCrowd(arguments) => bare::crowd(arguments),
         Bench::BareApi(arguments) => bare_api::run(&arguments),
+        Bench::UdpServer(arguments) => udp::serve(&arguments),
+        Bench::UdpBareServer => udp::serve_bare(),
+        Bench::Udp(arguments) => run_pinned(|| udp::run(&arguments)),
         Bench::Relay(arguments) => run_pinned(|| relay::run(arguments)),
         Bench::RelayWs(arguments) => run_pinned(|| relay::run_ws(arguments)),
+        Bench::RelayUdp(arguments) => run_pinned(|| relay::run_udp(arguments)),
         Bench::Chat(length) => run_pinned(|| chat::run(length)),
         Bench::Lua(length) => run_pinned(|| lua::run(length)),
         Bench::Crowd(length) => run_pinned(|| crowd::run(length)),

@@ -1,9 +1,10 @@
 //! Relay rooms of ten clients: CPU time per delivery, and the number of clients that one core serves. `relay` uses the
-//! protocol of rooms, `relay-ws` also that of the services socket.
+//! protocol of rooms, `relay-ws` also that of the services socket, `relay-udp` the protocol of rooms over reliable UDP.
 
 use crate::child::{self, Server};
 use crate::result::{Times, print_result};
 use crate::swarm::{JoiningClient, SendSchedule, Swarm, encoded};
+use crate::udp_swarm::UdpSwarm;
 use crate::{Length, Outcome};
 use aether_messages::prost::Message as _;
 use aether_messages::realtime::envelope::Message;
@@ -42,8 +43,16 @@ enum Protocol {
     Bare,
     /// Rooms, `/rt`.
     Rooms,
+    /// Rooms, over reliable UDP.
+    Udp,
     /// Relayed matches on the services socket, `/ws`, in protobuf.
     Matches,
+}
+
+/// Clients of a transport.
+enum Clients {
+    WebSocket(Swarm),
+    Udp(UdpSwarm),
 }
 
 /// Result for one number of clients.
@@ -136,6 +145,52 @@ pub fn run_ws(RelayWsArguments { length, flush_ms, clients }: RelayWsArguments) 
     Ok(())
 }
 
+/// Clients at which both transports are compared.
+const UDP_STEPS: [usize; 3] = [500, 1_000, 1_500];
+/// Most CPU time per delivery over UDP, in percent of that over WebSocket.
+const UDP_PERCENT_MAX: f64 = 50.0;
+
+/// Arguments of the comparison of transports.
+#[derive(clap::Args)]
+pub struct RelayUdpArguments {
+    #[command(flatten)]
+    length: Length,
+    /// Time in milliseconds for which a room collects messages
+    #[arg(long, default_value_t = FLUSH_MS)]
+    flush_ms: u32,
+    /// Measures only this number of clients
+    #[arg(long)]
+    clients: Option<usize>,
+}
+
+/// Compares relay rooms over reliable UDP with the same rooms over WebSocket, at equal clients.
+pub fn run_udp(RelayUdpArguments { length, flush_ms, clients }: RelayUdpArguments) -> Outcome {
+    println!("Relay rooms of {PER_ROOM} over reliable UDP (encrypted), and over WebSocket without TLS, in protobuf;");
+    println!("each client sends {MESSAGE_BYTES} bytes {HERTZ} times per second to the others.");
+    println!("Server on one core, load on another.");
+    let steps = match clients {
+        Some(clients) => vec![clients],
+        None => length.pick(UDP_STEPS.to_vec(), vec![100]),
+    };
+    let websocket = measure_aether(Protocol::Rooms, flush_ms, &steps, length)?;
+    let udp = measure_aether(Protocol::Udp, flush_ms, &steps, length)?;
+    println!("\nclients   µs over UDP   µs over WebSocket   percent");
+    let mut last = (0, f64::INFINITY, f64::INFINITY);
+    for (over_udp, over_websocket) in udp.iter().zip(&websocket).filter(|(udp, _)| udp.is_good()) {
+        let percent = 100.0 * over_udp.cpu_us / over_websocket.cpu_us;
+        println!("{:>7} {:>13.2} {:>19.2} {percent:>8.0}%", over_udp.clients, over_udp.cpu_us, over_websocket.cpu_us);
+        last = (over_udp.clients, percent, over_udp.latency.percentile_ms(99.0));
+    }
+    let (clients, percent, latency_ms) = last;
+    let largest = Best::of(&udp).clients;
+    print_result("relay-udp-clients", largest as f64, "clients", "500 or more", largest >= length.pick(500, 100));
+    print_result("relay-udp-latency", latency_ms, "ms p99", "under 50 ms", latency_ms < LATENCY_MS_MAX);
+    let aim = format!("{UDP_PERCENT_MAX} % or less");
+    let unit = format!("% of the CPU per delivery over WebSocket, {clients} clients");
+    print_result("relay-udp", percent, &unit, &aim, percent <= UDP_PERCENT_MAX);
+    Ok(())
+}
+
 /// Result for the largest number of clients that were served in time.
 struct Best {
     clients: usize,
@@ -161,7 +216,11 @@ fn measure_aether(protocol: Protocol, flush_ms: u32, steps: &[usize], length: Le
         format!("room.{room_type}.players_max={PER_ROOM}"),
         "webtransport.enabled=false".to_owned(),
     ];
-    let path = if protocol == Protocol::Matches { "/ws" } else { "/rt" };
+    let path = match protocol {
+        Protocol::Matches => "/ws",
+        Protocol::Udp => "UDP",
+        Protocol::Rooms | Protocol::Bare => "/rt",
+    };
     let name = format!("aether, {path}, rooms collect for {flush_ms} ms");
     measure_steps(&name, (Server::aether(&settings)?, protocol), steps, length)
 }
@@ -175,7 +234,10 @@ fn measure_steps(
 ) -> Outcome<Vec<Measured>> {
     println!("\n{name}");
     println!("clients   µs/delivery   server   load   p50 ms   p99 ms   lost");
-    let mut swarm = Swarm::new()?;
+    let mut swarm = match protocol {
+        Protocol::Udp => Clients::Udp(UdpSwarm::new()?),
+        _ => Clients::WebSocket(Swarm::new()?),
+    };
     let mut results = Vec::new();
     for &clients in steps {
         grow(&mut swarm, (&server, protocol), clients)?;
@@ -205,26 +267,66 @@ fn measure_steps(
     Ok(results)
 }
 
-fn grow(swarm: &mut Swarm, (server, protocol): (&Server, Protocol), clients: usize) -> Outcome {
-    let first = swarm.len();
+fn grow(clients: &mut Clients, (server, protocol): (&Server, Protocol), count: usize) -> Outcome {
+    let first = clients.len();
+    let tokens = if protocol == Protocol::Bare { Vec::new() } else { server.tokens(count - first)? };
+    let with_room = |(token, number): (String, usize)| (token, format!("room-{}", number / PER_ROOM));
+    let joining: Vec<(String, String)> = tokens.into_iter().zip(first..).map(with_room).collect();
+    let swarm = match clients {
+        Clients::Udp(swarm) => return swarm.join(server.http, &joining),
+        Clients::WebSocket(swarm) => swarm,
+    };
     let joining = match protocol {
-        Protocol::Bare => (first..clients).map(|_| JoiningClient::bare()).collect(),
-        Protocol::Rooms | Protocol::Matches => {
-            let tokens = server.tokens(clients - first)?;
-            let client = |(token, number): (&String, usize)| {
-                let room = format!("room-{}", number / PER_ROOM);
-                match protocol {
-                    Protocol::Matches => Ok(JoiningClient::of_match(token, room)),
-                    _ => JoiningClient::new(token, "relay", Some(room)),
-                }
-            };
-            tokens.iter().zip(first..).map(client).collect::<Outcome<_>>()?
+        Protocol::Bare => (first..count).map(|_| JoiningClient::bare()).collect(),
+        Protocol::Matches => joining.into_iter().map(|(token, room)| JoiningClient::of_match(&token, room)).collect(),
+        Protocol::Rooms | Protocol::Udp => {
+            let client = |(token, room): (String, String)| JoiningClient::new(&token, "relay", Some(room));
+            joining.into_iter().map(client).collect::<Outcome<_>>()?
         }
     };
     swarm.join(server.http, joining)
 }
 
-fn measure(swarm: &mut Swarm, (server, protocol): (&Server, Protocol), length: Length) -> Outcome<Measured> {
+impl Clients {
+    fn len(&self) -> usize {
+        match self {
+            Clients::WebSocket(swarm) => swarm.len(),
+            Clients::Udp(swarm) => swarm.len(),
+        }
+    }
+
+    /// Number of closed clients.
+    fn lost(&self) -> usize {
+        match self {
+            Clients::WebSocket(swarm) => swarm.lost,
+            Clients::Udp(swarm) => swarm.lost,
+        }
+    }
+
+    fn send(&mut self, client: usize, message: &[u8]) {
+        match self {
+            Clients::WebSocket(swarm) => swarm.send(client, message),
+            Clients::Udp(swarm) => swarm.send(client, message),
+        }
+    }
+
+    /// Returns the id of a client's match, for `/ws`.
+    fn joined_id(&self, client: usize) -> &str {
+        match self {
+            Clients::WebSocket(swarm) => swarm.joined_id(client),
+            Clients::Udp(_) => "",
+        }
+    }
+
+    fn poll(&mut self, until: Instant, take: &mut dyn FnMut(usize, &[u8])) -> Outcome {
+        match self {
+            Clients::WebSocket(swarm) => swarm.poll(until, take),
+            Clients::Udp(swarm) => swarm.poll(until, take),
+        }
+    }
+}
+
+fn measure(swarm: &mut Clients, (server, protocol): (&Server, Protocol), length: Length) -> Outcome<Measured> {
     let clients = swarm.len();
     let epoch = Instant::now();
     let from = Duration::from_millis(length.pick(1_500, 300));
@@ -232,7 +334,7 @@ fn measure(swarm: &mut Swarm, (server, protocol): (&Server, Protocol), length: L
     let mut schedule = SendSchedule::new(HERTZ, clients);
     let mut tally = Tally { epoch, from, to, latency: Times::new(), deliveries: 0, arrived: 0 };
     let (mut sent, mut began) = (0, None);
-    let lost_before = swarm.lost;
+    let lost_before = swarm.lost();
     while epoch.elapsed() < to {
         if began.is_none() && epoch.elapsed() >= from {
             began = Some((Instant::now(), server.cpu_seconds()?, child::own_cpu_seconds()?));
@@ -261,7 +363,7 @@ fn measure(swarm: &mut Swarm, (server, protocol): (&Server, Protocol), length: L
         server_share: server_cpu / took.as_secs_f64(),
         load_share: load_cpu / took.as_secs_f64(),
         latency: tally.latency,
-        lost: expected.saturating_sub(tally.arrived) + (swarm.lost - lost_before) as u64,
+        lost: expected.saturating_sub(tally.arrived) + (swarm.lost() - lost_before) as u64,
     })
 }
 

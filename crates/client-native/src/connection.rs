@@ -6,6 +6,7 @@ use aether_wire::{ClientMessage, DeliveryPath, Encoding, ServerMessage};
 
 use crate::error::ConnectionError;
 use crate::transport::{AnyTransport, ClientTransport, TransportKind};
+use crate::transport_stats::TransportStats;
 
 /// Largest number of queued bytes. A server that leaves more unread is stuck.
 pub const QUEUED_BYTES_MAX: usize = 1 << 20;
@@ -46,6 +47,12 @@ impl Connection {
     #[must_use]
     pub fn transport(&self) -> TransportKind {
         self.transport.kind()
+    }
+
+    /// Statistics of the path, as the transport measures them. `None` if it does not.
+    #[must_use]
+    pub fn stats(&self) -> Option<TransportStats> {
+        self.transport.stats()
     }
 
     /// The next message. It may be dropped and called again without losing anything.
@@ -94,7 +101,7 @@ impl Connection {
         self.flush().await
     }
 
-    /// Sends raw bytes without framing: over the TCP connection, or over the WebTransport stream.
+    /// Sends raw bytes without framing: over the TCP connection, over the WebTransport stream, or as a UDP datagram.
     pub async fn send_raw(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
         self.transport.outgoing().extend_from_slice(bytes);
         self.flush().await

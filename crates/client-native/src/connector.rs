@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use aether_wire::{ClientMessage, Encoding, Hello};
+use aether_wire::{ClientMessage, Encoding, Hello, Token};
 use tokio::sync::Mutex;
 
 use crate::address::{ServerAddress, ServerAddressError};
@@ -13,6 +13,7 @@ use crate::error::ConnectionError;
 use crate::stream::{self, Stream};
 use crate::transport::{AnyTransport, TransportKind};
 use crate::trust_store::TrustStore;
+use crate::udp::UdpTransport;
 use crate::websocket::WebSocketTransport;
 use crate::webtransport::{WebTransportTarget, WebTransportTransport};
 
@@ -83,17 +84,25 @@ impl Connector {
 
     /// Opens a connection and sends a hello. The server's first message is its answer.
     pub async fn connect(&self, transport: TransportKind, hello: &Hello) -> Result<Connection, ConnectionError> {
-        let mut connection = self.open(transport).await?;
+        let token = hello.resume_token.as_ref().or(hello.token.as_ref());
+        let mut connection = self.open_for(transport, token).await?;
         connection.send(&ClientMessage::Hello(hello.clone())).await?;
         Ok(connection)
     }
 
-    /// Opens a connection without sending a hello.
+    /// Opens a connection without sending a hello. UDP needs [`Connector::open_for`].
     pub async fn open(&self, kind: TransportKind) -> Result<Connection, ConnectionError> {
+        self.open_for(kind, None).await
+    }
+
+    /// Opens a connection without sending a hello. UDP needs the token of the hello, an access token or a resume token;
+    /// the other transports do not use it.
+    pub async fn open_for(&self, kind: TransportKind, token: Option<&Token>) -> Result<Connection, ConnectionError> {
         let opening = async {
             match kind {
                 TransportKind::WebSocket => self.open_websocket().await.map(AnyTransport::WebSocket),
                 TransportKind::WebTransport => self.open_webtransport().await.map(AnyTransport::WebTransport),
+                TransportKind::Udp => UdpTransport::open(self, token).await.map(Box::new).map(AnyTransport::Udp),
             }
         };
         let transport =
@@ -122,6 +131,10 @@ impl Connector {
         if let Some(target) = self.known_target().await {
             target.wait_idle().await;
         }
+    }
+
+    pub(crate) fn message_encoding(&self) -> Encoding {
+        self.encoding
     }
 
     pub(crate) fn trusted(&self) -> &TrustStore {

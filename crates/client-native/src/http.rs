@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use aether_wire::{ServerInfo, Token};
+use aether_wire::{ServerInfo, Token, UdpGrant};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -21,7 +21,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 impl Connector {
     /// Requests the public information of the server.
     pub async fn server_info(&self) -> Result<ServerInfo, ConnectionError> {
-        self.request("GET", "/api/server").await
+        self.request("GET", "/api/server", None).await
     }
 
     /// Requests an access token of a new guest. Fails if the server allows no guests.
@@ -30,11 +30,21 @@ impl Connector {
         struct Guest {
             token: Token,
         }
-        Ok(self.request::<Guest>("POST", "/api/guest").await?.token)
+        Ok(self.request::<Guest>("POST", "/api/guest", None).await?.token)
     }
 
-    async fn request<T: DeserializeOwned>(&self, method: &str, path: &str) -> Result<T, ConnectionError> {
-        let answer = tokio::time::timeout(ANSWER_TIME_MAX, self.exchange(method, path));
+    /// Requests a connect token of reliable UDP, for the account of an access token or a resume token.
+    pub(crate) async fn udp_grant(&self, token: &Token) -> Result<UdpGrant, ConnectionError> {
+        self.request("POST", "/api/udp", Some(token)).await
+    }
+
+    async fn request<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        path: &str,
+        token: Option<&Token>,
+    ) -> Result<T, ConnectionError> {
+        let answer = tokio::time::timeout(ANSWER_TIME_MAX, self.exchange(method, path, token));
         let answer = answer.await.map_err(|_| HttpError::TimedOut)??;
         let (status, body) = parse(&answer).ok_or(HttpError::Malformed)?;
         if status != 200 {
@@ -43,17 +53,28 @@ impl Connector {
         Ok(serde_json::from_slice(body).map_err(|_| HttpError::Malformed)?)
     }
 
-    async fn exchange(&self, method: &str, path: &str) -> Result<Vec<u8>, ConnectionError> {
+    async fn exchange(&self, method: &str, path: &str, token: Option<&Token>) -> Result<Vec<u8>, ConnectionError> {
         let authority = self.address().authority();
+        let authorization = authorization(token)?;
         let mut stream = self.stream().await?;
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {authority}\r\nContent-Length: 0\r\nAccept: application/json\r\n\
-             Connection: close\r\n\r\n"
+             Connection: close\r\n{authorization}\r\n"
         );
         stream.write_all(request.as_bytes()).await?;
         stream.flush().await?;
         read_to_end(stream).await
     }
+}
+
+/// Returns the header line of a token. One with other characters than those of tokens is rejected here, as the server
+/// would, so that it cannot add lines.
+fn authorization(token: Option<&Token>) -> Result<String, ConnectionError> {
+    let Some(token) = token.map(Token::reveal) else { return Ok(String::new()) };
+    if !token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)) {
+        return Err(ConnectionError::TokenRejected);
+    }
+    Ok(format!("Authorization: Bearer {token}\r\n"))
 }
 
 /// Reason why an HTTP request failed.

@@ -8,7 +8,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use aether_client::{Client, ClientGame, ClientPhase, Conditions, EndReason, SimulatedNetwork};
-use aether_wire::{DeliveryPath, InputSeq};
+use aether_replication::DeliveryOrder;
+use aether_wire::{DeliveryPath, ErrorCode, ErrorNotice, InputSeq, ServerMessage};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::connector::Connector;
@@ -16,6 +17,7 @@ use crate::error::ConnectionError;
 use crate::token_source::TokenSource;
 use crate::transport::TransportKind;
 use crate::transport_chooser::{TransportChooser, TransportPreference};
+use crate::transport_stats::TransportStats;
 use connection_task::{ConnectionEvent, ConnectionHandle, ConnectionOpener, TokenNeed};
 use silence_timer::{SILENCE_MAX, SilenceTimer, WELCOME_TIME_MAX};
 
@@ -188,6 +190,14 @@ impl<G: ClientGame> NativeClient<G> {
         self.connection.as_ref()?.transport
     }
 
+    /// Statistics of the path to the server, as the transport measures them. `None` without a connection, and over
+    /// transports other than UDP. [`aether_client::ClientStats`] has the round trip and the loss of states over every
+    /// transport.
+    #[must_use]
+    pub fn transport_stats(&self) -> Option<TransportStats> {
+        self.connection.as_ref()?.stats()
+    }
+
     /// Error of the last attempt or connection. `None` once the client has joined a room.
     #[must_use]
     pub fn last_error(&self) -> Option<&ConnectionError> {
@@ -290,6 +300,7 @@ impl<G: ClientGame> NativeClient<G> {
                     None => self.receive_frame(&message.frame, at),
                 }
             }
+            ConnectionEvent::Ended(ConnectionError::TokenRejected) => self.handle_rejected_token(),
             ConnectionEvent::Ended(error) => {
                 // The last messages say why the connection ended.
                 self.receive_simulated(Duration::MAX);
@@ -358,7 +369,8 @@ impl<G: ClientGame> NativeClient<G> {
                 ClientPhase::Resuming => TokenNeed::Optional,
                 _ => TokenNeed::Any,
             };
-            self.connection = Some(ConnectionHandle::open(&self.handle, &self.opener, token_need));
+            let known = self.client.hello_token().cloned();
+            self.connection = Some(ConnectionHandle::open(&self.handle, &self.opener, token_need, known));
         }
     }
 
@@ -374,6 +386,19 @@ impl<G: ClientGame> NativeClient<G> {
             _ => {}
         }
         self.report_disconnect(error);
+    }
+
+    /// Handles a token that was rejected before the hello, as an answer to the hello: the client asks for another token,
+    /// joins without the resume token, or closes.
+    fn handle_rejected_token(&mut self) {
+        let now = self.now();
+        self.close_connection();
+        let is_resuming = *self.client.phase() == ClientPhase::Resuming;
+        let code = if is_resuming { ErrorCode::ResumeRefused } else { ErrorCode::Unauthenticated };
+        let message = ConnectionError::TokenRejected.to_string();
+        self.client.connected(DeliveryOrder::Unordered, now);
+        self.client.receive(ServerMessage::Error(ErrorNotice { code, message, fatal: true }), now);
+        self.report_disconnect(ConnectionError::TokenRejected);
     }
 
     fn report_disconnect(&mut self, error: ConnectionError) {

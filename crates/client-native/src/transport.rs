@@ -5,6 +5,8 @@ use aether_replication::DeliveryOrder;
 use aether_wire::DeliveryPath;
 
 use crate::error::ConnectionError;
+use crate::transport_stats::TransportStats;
+use crate::udp::UdpTransport;
 use crate::websocket::WebSocketTransport;
 use crate::webtransport::WebTransportTransport;
 
@@ -15,11 +17,15 @@ pub enum TransportKind {
     WebSocket,
     /// A stream and datagrams over QUIC.
     WebTransport,
+    /// Reliable UDP: channels over one socket.
+    Udp,
 }
 
 impl TransportKind {
-    /// Best first: WebTransport does not wait for lost packets, and WebSocket works in every network.
-    pub(crate) const BY_PREFERENCE: [TransportKind; 2] = [TransportKind::WebTransport, TransportKind::WebSocket];
+    /// Best first: UDP and WebTransport do not wait for lost packets, UDP has the least overhead, and WebSocket works in
+    /// every network.
+    pub(crate) const BY_PREFERENCE: [TransportKind; 3] =
+        [TransportKind::Udp, TransportKind::WebTransport, TransportKind::WebSocket];
 
     /// Name of the transport.
     #[must_use]
@@ -27,6 +33,7 @@ impl TransportKind {
         match self {
             Self::WebSocket => "websocket",
             Self::WebTransport => "webtransport",
+            Self::Udp => "udp",
         }
     }
 
@@ -41,7 +48,7 @@ impl TransportKind {
     pub fn delivery_order(self) -> DeliveryOrder {
         match self {
             Self::WebSocket => DeliveryOrder::Ordered,
-            Self::WebTransport => DeliveryOrder::Unordered,
+            Self::WebTransport | Self::Udp => DeliveryOrder::Unordered,
         }
     }
 }
@@ -71,6 +78,7 @@ pub(crate) trait ClientTransport {
 pub(crate) enum AnyTransport {
     WebSocket(WebSocketTransport),
     WebTransport(WebTransportTransport),
+    Udp(Box<UdpTransport>),
 }
 
 impl AnyTransport {
@@ -78,6 +86,15 @@ impl AnyTransport {
         match self {
             Self::WebSocket(_) => TransportKind::WebSocket,
             Self::WebTransport(_) => TransportKind::WebTransport,
+            Self::Udp(_) => TransportKind::Udp,
+        }
+    }
+
+    /// Statistics of the path. `None` if the transport has none.
+    pub(crate) fn stats(&self) -> Option<TransportStats> {
+        match self {
+            Self::WebSocket(_) | Self::WebTransport(_) => None,
+            Self::Udp(transport) => transport.stats(),
         }
     }
 }
@@ -87,6 +104,7 @@ macro_rules! for_each_transport {
         match $any {
             AnyTransport::WebSocket($transport) => $call,
             AnyTransport::WebTransport($transport) => $call,
+            AnyTransport::Udp($transport) => $call,
         }
     };
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use aether_wire::Token;
 use tokio::time::Instant;
 
 use crate::connection::Connection;
@@ -24,25 +25,31 @@ const FAILURE_MEMORY: Duration = Duration::from_secs(300);
 /// Preferred transport of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransportPreference {
-    /// Best transport that works: WebTransport if it opens in time, otherwise WebSocket.
+    /// Best transport that works: UDP, then WebTransport, if they open in time, otherwise WebSocket.
     #[default]
     Best,
     /// Only this transport.
     Only(TransportKind),
 }
 
-/// Opens a transport. Implemented by [`Connector`] and by tests.
+/// Opens a transport. Implemented by [`TokenConnector`] and by tests.
 pub(crate) trait OpenTransport {
     type Opened;
 
     fn open(&self, transport: TransportKind) -> impl Future<Output = Result<Self::Opened, ConnectionError>> + Send;
 }
 
-impl OpenTransport for Connector {
+/// Connector with the token of the hello, which UDP needs.
+pub(crate) struct TokenConnector<'a> {
+    pub(crate) connector: &'a Connector,
+    pub(crate) token: Option<&'a Token>,
+}
+
+impl OpenTransport for TokenConnector<'_> {
     type Opened = Connection;
 
     async fn open(&self, transport: TransportKind) -> Result<Connection, ConnectionError> {
-        Connector::open(self, transport).await
+        self.connector.open_for(transport, self.token).await
     }
 }
 
@@ -85,16 +92,24 @@ impl TransportChooser {
         let mut failed = Vec::new();
         for transport in better {
             match open_within(OPEN_TIME_MAX_WITH_FALLBACK, opener, *transport).await {
-                Ok(opened) => return Ok(opened),
-                // The network is not at fault, and the server may offer it later.
-                Err(ConnectionError::NotOffered(_)) => {}
+                Ok(opened) => {
+                    self.add_failures(failed);
+                    return Ok(opened);
+                }
+                // The network is not at fault. The server may offer it later, and the next hello may have another token;
+                // the server answers this one on the next transport.
+                Err(ConnectionError::NotOffered(_) | ConnectionError::NoToken(_) | ConnectionError::TokenRejected) => {}
                 Err(_) => failed.push(*transport),
             }
         }
         let opened = open_within(OPEN_TIME_MAX, opener, *last).await?;
-        // Failures count only if another transport works; otherwise the server is down.
-        failed.into_iter().for_each(|transport| self.add_failure(transport));
+        self.add_failures(failed);
         Ok(opened)
+    }
+
+    /// Records failures after another transport has opened. If none does, the server is down.
+    fn add_failures(&self, failed: Vec<TransportKind>) {
+        failed.into_iter().for_each(|transport| self.add_failure(transport));
     }
 
     /// Transports to try, in order. The last one is tried even if it failed.
@@ -139,14 +154,20 @@ mod tests {
 
     /// Network with fixed outcomes that records the attempts.
     struct Network {
+        udp: Outcome,
         webtransport: Outcome,
         websocket: Outcome,
         tried: Mutex<Vec<TransportKind>>,
     }
 
     impl Network {
+        /// Network of a server without UDP.
         fn new(webtransport: Outcome, websocket: Outcome) -> Self {
-            Network { webtransport, websocket, tried: Mutex::default() }
+            Network::with_udp(Outcome::NotOffered, webtransport, websocket)
+        }
+
+        fn with_udp(udp: Outcome, webtransport: Outcome, websocket: Outcome) -> Self {
+            Network { udp, webtransport, websocket, tried: Mutex::default() }
         }
 
         fn tried(&self) -> Vec<TransportKind> {
@@ -159,7 +180,12 @@ mod tests {
 
         async fn open(&self, transport: TransportKind) -> Result<TransportKind, ConnectionError> {
             self.tried.lock().expect("not poisoned").push(transport);
-            match if transport == TransportKind::WebSocket { self.websocket } else { self.webtransport } {
+            let outcome = match transport {
+                TransportKind::WebSocket => self.websocket,
+                TransportKind::WebTransport => self.webtransport,
+                TransportKind::Udp => self.udp,
+            };
+            match outcome {
                 Outcome::Opens => Ok(transport),
                 Outcome::Hangs => pending().await,
                 Outcome::Fails => Err(ConnectionError::closed()),
@@ -168,14 +194,31 @@ mod tests {
         }
     }
 
-    const BOTH: [TransportKind; 2] = TransportKind::BY_PREFERENCE;
+    const ALL: [TransportKind; 3] = TransportKind::BY_PREFERENCE;
+    const UDP: TransportKind = TransportKind::Udp;
 
     #[tokio::test(start_paused = true)]
     async fn webtransport_is_used_if_it_works() {
         let network = Network::new(Outcome::Opens, Outcome::Opens);
         let chooser = TransportChooser::new(TransportPreference::Best);
         assert_eq!(chooser.open(&network).await.ok(), Some(TransportKind::WebTransport));
-        assert_eq!(network.tried(), [TransportKind::WebTransport]);
+        assert_eq!(network.tried(), [UDP, TransportKind::WebTransport]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn udp_is_used_first_and_remembered_if_it_fails() {
+        let network = Network::with_udp(Outcome::Opens, Outcome::Opens, Outcome::Opens);
+        let chooser = TransportChooser::new(TransportPreference::Best);
+        assert_eq!(chooser.open(&network).await.ok(), Some(UDP));
+        assert_eq!(network.tried(), [UDP]);
+        for outcome in [Outcome::Hangs, Outcome::Fails] {
+            let network = Network::with_udp(outcome, Outcome::Opens, Outcome::Opens);
+            let chooser = TransportChooser::new(TransportPreference::Best);
+            for tried in [&[UDP, TransportKind::WebTransport][..], &[TransportKind::WebTransport]] {
+                assert_eq!(chooser.open(&network).await.ok(), Some(TransportKind::WebTransport));
+                assert_eq!(network.tried(), tried);
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -184,15 +227,15 @@ mod tests {
             let network = Network::new(outcome, Outcome::Opens);
             let chooser = TransportChooser::new(TransportPreference::Best);
             assert_eq!(chooser.open(&network).await.ok(), Some(TransportKind::WebSocket));
-            assert_eq!(network.tried(), BOTH);
+            assert_eq!(network.tried(), ALL);
             assert_eq!(chooser.open(&network).await.ok(), Some(TransportKind::WebSocket));
-            assert_eq!(network.tried(), [TransportKind::WebSocket]);
+            assert_eq!(network.tried(), [UDP, TransportKind::WebSocket], "UDP is not offered, which is no failure");
             tokio::time::advance(FAILURE_MEMORY).await;
             chooser.open(&network).await.expect("the fallback opens");
-            assert_eq!(network.tried(), BOTH);
+            assert_eq!(network.tried(), ALL);
             chooser.clear_failures();
             chooser.open(&network).await.expect("the fallback opens");
-            assert_eq!(network.tried(), BOTH);
+            assert_eq!(network.tried(), ALL);
         }
     }
 
@@ -213,7 +256,7 @@ mod tests {
         let chooser = TransportChooser::new(TransportPreference::Best);
         for _ in 0..2 {
             assert_eq!(chooser.open(&network).await.ok(), Some(TransportKind::WebSocket));
-            assert_eq!(network.tried(), BOTH);
+            assert_eq!(network.tried(), ALL);
         }
     }
 
@@ -240,10 +283,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn attempts_time_out() {
-        let network = Network::new(Outcome::Hangs, Outcome::Hangs);
+        let network = Network::with_udp(Outcome::Hangs, Outcome::Hangs, Outcome::Hangs);
         let began = Instant::now();
         let result = TransportChooser::new(TransportPreference::Best).open(&network).await;
         assert!(matches!(result, Err(ConnectionError::TimedOut)));
-        assert_eq!(began.elapsed().as_secs(), (OPEN_TIME_MAX_WITH_FALLBACK + OPEN_TIME_MAX).as_secs());
+        assert_eq!(began.elapsed().as_secs(), (OPEN_TIME_MAX_WITH_FALLBACK * 2 + OPEN_TIME_MAX).as_secs());
     }
 }

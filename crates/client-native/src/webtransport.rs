@@ -95,7 +95,7 @@ fn transport_config() -> QuicTransportConfig {
 }
 
 /// Local address with any port. For a loopback server the socket is not reachable from outside.
-fn local_address(server: SocketAddr) -> SocketAddr {
+pub(crate) fn local_address(server: SocketAddr) -> SocketAddr {
     match (server.is_ipv6(), server.ip().is_loopback()) {
         (false, true) => (Ipv4Addr::LOCALHOST, 0).into(),
         (false, false) => (Ipv4Addr::UNSPECIFIED, 0).into(),

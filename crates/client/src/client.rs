@@ -156,6 +156,13 @@ impl<G: ClientGame> Client<G> {
         self.session.retry_at()
     }
 
+    /// Token that the next hello sends: the resume token if there is one, otherwise the access token. Transports that
+    /// check the account before the hello need it.
+    #[must_use]
+    pub fn hello_token(&self) -> Option<&Token> {
+        self.session.hello_token()
+    }
+
     /// Number of failed attempts to connect since the last success.
     #[must_use]
     pub fn attempts(&self) -> u32 {

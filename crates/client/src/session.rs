@@ -107,6 +107,11 @@ impl ClientSession {
         self.retry_at
     }
 
+    /// Token of the next hello.
+    pub fn hello_token(&self) -> Option<&Token> {
+        self.resume_token.as_ref().or(self.join_options.token.as_ref())
+    }
+
     pub fn attempts(&self) -> u32 {
         self.backoff.attempts()
     }

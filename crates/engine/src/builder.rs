@@ -11,6 +11,7 @@ use crate::recording::{Recorder, RecordingChannel, RecordingHeader, RecordingSta
 use crate::room::{RecordingSink, Room, RoomState, RoomStatus, TickOutput};
 use crate::schema::BuiltSchema;
 use crate::settings::{RoomSettings, SettingsError};
+use crate::spectators::Spectators;
 use crate::stages::{Extraction, Sending};
 use crate::stats::SharedStats;
 use aether_bits::Random;
@@ -148,6 +149,7 @@ impl<G: Game> RoomBuilder<G> {
             pending_joins: VecDeque::new(),
             replies: VecDeque::new(),
             next_player: PlayerId(0),
+            spectators: Spectators::new(&self.settings),
             extraction: Extraction::new(&self.settings),
             sending: Sending::new(),
             overload: OverloadLadder::default(),

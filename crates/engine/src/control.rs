@@ -1,5 +1,6 @@
-//! Requests of operators to a running room: its entities, and its recording. They do not reach the game.
+//! Requests of operators to a running room: its entities, its recording and its spectators. They do not reach the game.
 
+use crate::connection::RoomEndpoint;
 use crate::game::Game;
 use crate::inspect::{EntityPage, EntityQuery};
 use crate::recording::{RecordingChannel, RecordingEnd, RecordingHeader, RecordingStart, RecordingStream};
@@ -15,6 +16,8 @@ pub(crate) enum RoomControl {
     StartRecording(String, Arc<RecordingChannel>, SyncSender<Result<StartedRecording, RecordingRefusal>>),
     /// Ends the recording. The reply is false if there was none.
     StopRecording(SyncSender<bool>),
+    /// Adds a spectator.
+    Spectate(RoomEndpoint),
 }
 
 /// Recording of a running room that has begun.
@@ -59,6 +62,7 @@ impl<G: Game> Room<G> {
         for control in std::mem::take(&mut self.state.output.controls) {
             // Those who asked may have stopped waiting.
             match control {
+                RoomControl::Spectate(endpoint) => self.spectators.add(endpoint),
                 RoomControl::Inspect(query, reply) => {
                     let _ = reply.try_send(self.inspect(query));
                 }

@@ -1,7 +1,7 @@
 //! [`RoomHandle`]: access to a room from other threads.
 
 use crate::bounded::BoundedQueue;
-use crate::connection::{ConnectionEndpoint, RoomEndpoint, connect};
+use crate::connection::{ConnectionEndpoint, RoomEndpoint, STATE_PACKETS_MAX, connect};
 use crate::control::{RecordingRefusal, RoomControl, StartedRecording};
 use crate::durable::{EntryNumber, RoomCheckpoint, RoomOutput};
 use crate::game::JoinRequest;
@@ -183,6 +183,14 @@ impl RoomHandle {
             return Err(ReloadError::TooLarge);
         }
         self.post(MailboxMessage::Reload(code)).map_err(|MailboxFull| ReloadError::MailboxFull)
+    }
+
+    /// Requests the state of the room for a spectator, who is no player: all entities that everybody may see, with unordered
+    /// delivery. Its messages to the room are acknowledgements. A rejection is in [`ConnectionEndpoint::admission`].
+    pub fn spectate(&self) -> Result<ConnectionEndpoint, MailboxFull> {
+        let (room_endpoint, connection_endpoint) = connect(STATE_PACKETS_MAX);
+        self.post(MailboxMessage::Control(RoomControl::Spectate(room_endpoint)))?;
+        Ok(connection_endpoint)
     }
 
     /// Asks for some entities. The room sends them to `reply` before its next tick.

@@ -15,6 +15,7 @@ use crate::recording::{Recorder, Recording, RecordingStream, TickInput};
 use crate::schema::EventRegistry;
 use crate::scratch::TickScratch;
 use crate::settings::RoomSettings;
+use crate::spectators::Spectators;
 use crate::stages::{ApplyStage, ExtractStage, Extraction, ReceiveStage, SendStage, Sending, simulate};
 use crate::stats::{RoomStats, SharedStats};
 use crate::waking::{ConnectionWaking, WakeEach};
@@ -59,6 +60,7 @@ pub struct Room<G: Game> {
     /// Senders for the replies to the signals among the tick inputs.
     pub(crate) replies: VecDeque<SyncSender<Vec<u8>>>,
     pub(crate) next_player: PlayerId,
+    pub(crate) spectators: Spectators,
     pub(crate) extraction: Extraction,
     pub(crate) sending: Sending,
     pub(crate) overload: OverloadLadder,
@@ -198,6 +200,7 @@ impl<G: Game> Room<G> {
             next_player: &mut self.next_player,
         };
         stage.run();
+        self.spectators.receive();
     }
 
     /// Stage 2: applies the tick inputs.
@@ -218,7 +221,7 @@ impl<G: Game> Room<G> {
         observer.stage(self.now(), TickStage::Extract);
         let RoomState { world, settings, players, output, .. } = &mut self.state;
         let stage = ExtractStage { game: &self.game, world, settings };
-        stage.run(&mut self.extraction, players, &mut output.counts);
+        stage.run(&mut self.extraction, players, &mut self.spectators, &mut output.counts);
     }
 
     /// Stage 5: builds the packets.
@@ -227,7 +230,8 @@ impl<G: Game> Room<G> {
         let RoomState { world, settings, send, players, output, .. } = &mut self.state;
         let (ring_stretch, pool) = (self.overload.ring_stretch(), self.pool.as_deref());
         let stage = SendStage { world, settings, send, ring_stretch, pool };
-        stage.run(scratch, &mut self.sending, &mut self.extraction.changed, players, &mut output.counts);
+        let viewers = (players, &mut self.spectators);
+        stage.run(scratch, &mut self.sending, &mut self.extraction.changed, viewers, &mut output.counts);
     }
 
     /// Drops requests and journal entries. A replay takes the answers from the recording.
@@ -421,6 +425,7 @@ impl<G: Game> Room<G> {
         }
         let connections = self.state.players.iter().filter_map(|player| player.connection.as_ref());
         wakers.extend(connections.filter_map(RoomEndpoint::take_waker));
+        self.spectators.take_wakers(wakers);
     }
 
     /// Wakes every connection with new output, one after the other.
@@ -459,6 +464,7 @@ impl<G: Game> Room<G> {
                 connection.close(Closing { may_resume, ..closing(reason) });
             }
         }
+        self.spectators.close(reason);
         self.pending_joins.clear();
         self.mailbox.close();
         self.status = RoomStatus::Ended;

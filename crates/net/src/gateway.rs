@@ -27,6 +27,8 @@ pub struct PendingClient {
     pub is_local: bool,
     /// Room that the URL named, if any.
     pub room: Option<RoomSelector>,
+    /// Account that the transport has authenticated, if it has: the hello must name the same one.
+    pub account: Option<String>,
     /// Permit of the connection.
     pub permit: ConnectionPermit,
 }
@@ -48,9 +50,11 @@ impl Gateway {
     /// Serves a connection to a room until it ends.
     pub async fn serve(self: Arc<Self>, transport: impl Transport, client: PendingClient) {
         let connection = self.connections.next_id();
-        let PendingClient { address, is_local, room, permit } = client;
+        let PendingClient { address, is_local, room, account, permit } = client;
         let (encoding, order) = (transport.encoding(), transport.order());
-        let client = NewClient { connection, address, is_local, room, encoding, order, transport: transport.name() };
+        let transport_name = transport.name();
+        let client =
+            NewClient { connection, address, is_local, room, account, encoding, order, transport: transport_name };
         let protocol = RoomProtocol::new(&self, client);
         self.connections.serve(connection, transport, permit, protocol).await;
     }

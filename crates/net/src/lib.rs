@@ -15,9 +15,13 @@ mod gateway;
 pub mod lobby;
 pub mod memory;
 mod metrics;
+pub mod multicast;
 mod protocol;
 pub mod relay;
+#[cfg(target_os = "linux")]
+pub mod shared_memory;
 mod transport;
+pub mod udp;
 mod waking;
 pub mod websocket;
 pub mod webtransport;

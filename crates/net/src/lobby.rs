@@ -81,6 +81,8 @@ pub struct JoinAttempt {
     pub hello: Hello,
     /// Room that the URL named, if any.
     pub room: Option<RoomSelector>,
+    /// Account that the transport has authenticated, if it has: the hello must be of the same one.
+    pub account: Option<String>,
     /// Address of the client, past any trusted proxy.
     pub address: IpAddr,
     /// True if the client is a program on this machine; otherwise development tokens are rejected. It may be a tunnel, so it

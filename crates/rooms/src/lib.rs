@@ -19,6 +19,7 @@ mod game_factory;
 mod host;
 mod hosted;
 mod keyed_locks;
+mod lan;
 mod lobby;
 mod maintenance;
 mod matches;

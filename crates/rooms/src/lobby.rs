@@ -148,8 +148,18 @@ impl RoomLobby {
         }
     }
 
+    /// Returns the account of a player who may resume with this token. The token stays unused. A used one also has an
+    /// account: the hello with it then ends the session.
+    pub async fn account_of_resume_token(&self, token: &Token) -> Option<String> {
+        match self.look_up(token).await.ok()? {
+            ResumeLookup::Valid(record) | ResumeLookup::Reused(record) => Some(record.user),
+            ResumeLookup::Unknown => None,
+        }
+    }
+
     async fn join_room(&self, attempt: &JoinAttempt) -> Result<JoinGrant, Rejection> {
         let identity = self.identify(&attempt.hello, attempt.is_local)?;
+        self.check_account(attempt, &identity.user)?;
         if self.host.is_draining() {
             return Err(draining());
         }
@@ -218,6 +228,7 @@ impl RoomLobby {
         if self.sessions.validity(record.session, true) == SessionValidity::Ended {
             return Err(rejected());
         }
+        self.check_account(attempt, &record.user)?;
         let connecting = self.host.requests.presence.connecting(record.session);
         let account = self.account_share(&record.user)?;
         let selector = RoomSelector::Id(record.room.clone());
@@ -359,10 +370,24 @@ impl RoomLobby {
         })
     }
 
+    /// Rejects the hello of another account than the one that opened the connection.
+    fn check_account(&self, attempt: &JoinAttempt, user: &str) -> Result<(), Rejection> {
+        if attempt.account.as_deref().is_none_or(|account| account == user) {
+            return Ok(());
+        }
+        self.count_refused_login("other_account");
+        let sentence = "the connection was opened with a connect token of another account: get one of your own";
+        Err(Rejection::new(ErrorCode::Unauthenticated, sentence))
+    }
+
+    fn count_refused_login(&self, reason: &'static str) {
+        let labels = [("reason", reason)];
+        self.registry.counter("aether_logins_refused_total", "Rejected access tokens.", &labels).inc();
+    }
+
     fn identify(&self, hello: &Hello, is_local: bool) -> Result<VerifiedToken, Rejection> {
         let rejected = |reason: &'static str| {
-            let labels = [("reason", reason)];
-            self.registry.counter("aether_logins_refused_total", "Rejected access tokens.", &labels).inc();
+            self.count_refused_login(reason);
             Rejection::new(ErrorCode::Unauthenticated, "the access token was not accepted: sign in and use a fresh one")
         };
         let token = hello.token.as_ref().ok_or_else(|| rejected("missing"))?;

@@ -75,14 +75,15 @@ fn read_file(config: &Config) -> Result<Option<String>, String> {
     Ok(Some(key.to_owned()))
 }
 
+/// Returns true if others than its owner may read a file.
 #[cfg(unix)]
-fn is_exposed(file: &File) -> bool {
+pub(crate) fn is_exposed(file: &File) -> bool {
     use std::os::unix::fs::PermissionsExt;
     file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
 }
 
 #[cfg(not(unix))]
-fn is_exposed(_file: &File) -> bool {
+pub(crate) fn is_exposed(_file: &File) -> bool {
     false
 }
 

@@ -7,16 +7,17 @@ use crate::data::DatabaseHealth;
 use crate::old_metrics;
 use crate::script_editor::ScriptEditor;
 use crate::tokens::{Claims, Role, Tokens};
+use crate::udp::UdpTokens;
 use aether_api::admin::AdminBackend;
 use aether_api::{ApiError, GuestLogin, ModuleEditor, PublicBackend, RequestPeer, RoomFilter, RoomInfo};
 use aether_limits::{Network, RateLimit, TokenBucket, networks_of};
 use aether_metrics::{Gauge, Registry};
 use aether_net::Gateway;
 use aether_net::certificate::Certificates;
-use aether_rooms::{LiveSessions, RoomHost};
+use aether_rooms::{LiveSessions, RoomHost, RoomLobby};
 use aether_services::Services;
 use aether_services::matches::{MatchFilter, MatchInfo};
-use aether_wire::{PROTOCOL_VERSION, RoomId, RoomTypeInfo, ServerInfo, WebTransportInfo};
+use aether_wire::{PROTOCOL_VERSION, RoomId, RoomTypeInfo, ServerInfo, Token, UdpGrant, WebTransportInfo};
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,6 +25,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,13 +34,14 @@ use uuid::Uuid;
 /// A room that has not ticked for this long is stuck, and `/livez` fails.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
 /// Rate of guest logins from this machine. A load test logs in one guest per bot.
-const LOCAL_GUESTS: RateLimit = RateLimit { per_second: 2_000, burst: 10_000 };
+pub(crate) const LOCAL_GUESTS: RateLimit = RateLimit { per_second: 2_000, burst: 10_000 };
 /// Networks with a token bucket. At this number all buckets are reset.
 const NETWORKS_MAX: usize = 10_000;
 
 /// State of the server that the HTTP interfaces read.
 pub(crate) struct ServerBackend {
     rooms: Arc<RoomHost>,
+    lobby: Arc<RoomLobby>,
     gateway: Arc<Gateway>,
     tokens: Arc<Tokens>,
     sessions: Arc<LiveSessions>,
@@ -48,6 +51,9 @@ pub(crate) struct ServerBackend {
     editor: Option<Arc<ScriptEditor>>,
     registry: Registry,
     web_transport: Option<(Certificates, SocketAddr)>,
+    udp: Option<UdpTokens>,
+    /// True if tokens of the development key are accepted from this machine.
+    accepts_development: bool,
     guests: Option<GuestLogins>,
     /// Rate of room listings of one network; none for no limit.
     listing_rate: Option<RateLimit>,
@@ -65,6 +71,7 @@ pub(crate) struct ServerBackend {
 /// Parts of the server that the HTTP interfaces use.
 pub(crate) struct ServerBackendParts {
     pub rooms: Arc<RoomHost>,
+    pub lobby: Arc<RoomLobby>,
     pub gateway: Arc<Gateway>,
     pub tokens: Arc<Tokens>,
     pub sessions: Arc<LiveSessions>,
@@ -72,6 +79,8 @@ pub(crate) struct ServerBackendParts {
     pub admin_key: AdminKey,
     pub registry: Registry,
     pub editor: Option<Arc<ScriptEditor>>,
+    pub web_transport: Option<(Certificates, SocketAddr)>,
+    pub udp: Option<UdpTokens>,
 }
 
 /// Settings and rate limits of guest logins.
@@ -84,11 +93,11 @@ struct GuestLogins {
 
 /// Token buckets by network, so that one busy network does not slow down the others.
 #[derive(Default)]
-struct NetworkRates(Mutex<HashMap<Network, TokenBucket>>);
+pub(crate) struct NetworkRates(Mutex<HashMap<Network, TokenBucket>>);
 
 impl NetworkRates {
     /// Takes a token of each network of the address. Returns false if one has none.
-    fn take(&self, address: IpAddr, rate: RateLimit, now: Duration) -> bool {
+    pub fn take(&self, address: IpAddr, rate: RateLimit, now: Duration) -> bool {
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= NETWORKS_MAX {
             buckets.clear();
@@ -121,12 +130,8 @@ struct TickProgress {
 }
 
 impl ServerBackend {
-    pub fn new(
-        config: &Config,
-        ServerBackendParts { rooms, gateway, tokens, sessions, services, admin_key, registry, editor }: ServerBackendParts,
-        web_transport: Option<(Certificates, SocketAddr)>,
-        version: &'static str,
-    ) -> ServerBackend {
+    pub fn new(config: &Config, parts: ServerBackendParts, version: &'static str) -> ServerBackend {
+        let ServerBackendParts { rooms, gateway, tokens, sessions, services, admin_key, registry, editor, .. } = parts;
         let guests = config.accepts_guests().then(|| GuestLogins {
             developer: config.accepts_development().then(|| (config.guest_role(), digest(&tokens.developer_secret()))),
             access_seconds: config.tokens.access_seconds,
@@ -142,7 +147,10 @@ impl ServerBackend {
             services,
             admin_key,
             editor,
-            web_transport,
+            web_transport: parts.web_transport,
+            udp: parts.udp,
+            lobby: parts.lobby,
+            accepts_development: config.accepts_development(),
             guests,
             listing_rate: config.listing_rate(),
             listings: NetworkRates::default(),
@@ -161,6 +169,19 @@ impl ServerBackend {
     /// Returns the secret that guests on this machine show to get a role, if the server grants one.
     pub fn developer_secret(&self) -> Option<String> {
         self.guests.as_ref()?.developer.map(|_| self.tokens.developer_secret())
+    }
+
+    /// Returns the account of a valid access token or resume token.
+    async fn account_of(&self, token: &str, peer: &RequestPeer) -> Option<String> {
+        // Only an access token has parts.
+        if !token.contains('.') {
+            return self.lobby.account_of_resume_token(&Token::new(token)).await;
+        }
+        let is_allowed = self.accepts_development && peer.is_local;
+        let verified = self.tokens.verify(token, unix_seconds(), is_allowed).ok()?;
+        let (session, user) = (Uuid::from_u128(verified.session.0), Uuid::try_parse(&verified.user).ok()?);
+        let is_ended = self.services.sessions.revocations().is_ended(session, user, verified.issued_at);
+        (!is_ended).then_some(verified.user)
     }
 
     /// Makes the server not ready from now on.
@@ -202,6 +223,7 @@ impl PublicBackend for ServerBackend {
             protocol: PROTOCOL_VERSION,
             room_types: room_types.collect(),
             web_transport,
+            udp: self.udp.as_ref().map(UdpTokens::info),
             guests: self.guests.is_some(),
         }
     }
@@ -238,6 +260,34 @@ impl PublicBackend for ServerBackend {
             role: role.unwrap_or_default().name(),
             user: user.to_string(),
             expires_at: claims.expires_at,
+        })
+    }
+
+    fn udp<'a>(
+        &'a self,
+        peer: &'a RequestPeer,
+        host: Option<&'a str>,
+        token: Option<&'a str>,
+    ) -> Pin<Box<dyn Future<Output = Result<UdpGrant, ApiError>> + Send + 'a>> {
+        Box::pin(async move {
+            let Some(udp) = &self.udp else {
+                let sentence = "Reliable UDP is disabled on this server: use WebTransport or WebSocket.";
+                return Err(ApiError::new(StatusCode::NOT_FOUND, "no_udp", sentence));
+            };
+            if !udp.is_within_rate(peer, self.gateway.now()) {
+                let sentence = "Too many connect tokens for your network; try again in a moment.";
+                return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", sentence));
+            }
+            let account = match token {
+                Some(token) => self.account_of(token, peer).await,
+                None => None,
+            };
+            let Some(account) = account else {
+                let sentence =
+                    "The access token was not accepted: sign in and send a fresh one as Authorization: Bearer.";
+                return Err(ApiError::new(StatusCode::UNAUTHORIZED, "unauthenticated", sentence));
+            };
+            udp.issue(account, host)
         })
     }
 

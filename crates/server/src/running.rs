@@ -6,12 +6,14 @@ use crate::clock::{UptimeClock, unix_seconds};
 use crate::config::{Config, Http};
 use crate::data;
 use crate::keys::{KeyError, KeyRing};
+use crate::lan;
 use crate::matchmaking;
 use crate::node;
 use crate::script_editor::ScriptEditor;
 use crate::scripting;
 use crate::server::{Server, relayed_matches};
 use crate::tokens::Tokens;
+use crate::udp;
 use aether_api::listener::{self, Http2Settings, ListenerSettings, TcpSettings};
 use aether_api::socket::SocketSettings;
 use aether_api::{AllowedOrigins, Pages, PublicApi, TrustedProxies};
@@ -19,6 +21,7 @@ use aether_engine::{EncodePool, Scheduler};
 use aether_limits::RateLimit;
 use aether_metrics::Registry;
 use aether_net::certificate::{CertificateError, Certificates};
+use aether_net::udp::UdpListener;
 use aether_net::webtransport::{WebTransportServer, WebTransportSettings};
 use aether_net::{ConnectionMetrics, ConnectionSettings, Gateway, PendingClient, WakeTask};
 use aether_rooms::{
@@ -73,6 +76,8 @@ pub struct RunningServer {
     pub admin: SocketAddr,
     /// UDP address of WebTransport, if it is enabled.
     pub webtransport: Option<SocketAddr>,
+    /// Address of reliable UDP, if it is enabled.
+    pub udp: Option<SocketAddr>,
     services: Arc<Services>,
     /// Lua scripts, if there is a folder of modules.
     scripts: Option<Arc<Scripts>>,
@@ -84,8 +89,8 @@ pub struct RunningServer {
     gateway: Arc<Gateway>,
     backend: Arc<ServerBackend>,
     tasks: Vec<JoinHandle<()>>,
-    webtransport_task: Option<JoinHandle<()>>,
-    close_webtransport: Arc<Notify>,
+    /// Tasks of the UDP listeners: WebTransport and reliable UDP. Each ends after its notice.
+    udp_tasks: Vec<(JoinHandle<()>, Arc<Notify>)>,
     stopping: Arc<AtomicBool>,
     /// The thread that removes ended rooms.
     remove_ended_thread: Option<std::thread::JoinHandle<()>>,
@@ -115,6 +120,8 @@ pub enum StartError {
     Certificate(CertificateError),
     /// The WebTransport listener cannot be opened.
     WebTransport(SocketAddr, String),
+    /// The listener of reliable UDP cannot be opened.
+    Udp(SocketAddr, String),
 }
 
 impl fmt::Display for StartError {
@@ -133,6 +140,13 @@ impl fmt::Display for StartError {
                     f,
                     "Cannot listen on {address} (UDP) for WebTransport: {error}. Change webtransport.address, or set \
                      webtransport.enabled to false."
+                )
+            }
+            StartError::Udp(address, error) => {
+                write!(
+                    f,
+                    "Cannot listen on {address} (UDP) for reliable UDP: {error}. Stop the program that uses it, change \
+                     udp.address, or set udp.enabled to false."
                 )
             }
         }
@@ -182,23 +196,28 @@ impl RunningServer {
         let (http_listener, http) = listen(config.http.address, "http.address").await?;
         let (admin_listener, admin) = listen(config.http.admin_address, "http.admin_address").await?;
         let transport = open_webtransport(&config, http, &server.encodings, &registry)?;
-        let web = transport.as_ref().map(|open| (open.certificates.clone(), open.address));
+        let (udp, udp_tokens) = udp::open(&config, http, &registry)?.map(|open| (open.listener, open.tokens)).unzip();
+        let udp_address = udp.as_ref().map(UdpListener::local_address);
         let admin_key = AdminKey::open(&config).map_err(StartError::Config)?;
         let parts = ServerBackendParts {
             services: Arc::clone(&services),
             admin_key,
             rooms: Arc::clone(&rooms),
+            lobby: Arc::clone(&lobby),
             gateway: Arc::clone(&gateway),
             tokens,
             sessions: Arc::clone(&sessions),
             registry: registry.clone(),
             editor: scripts.as_ref().map(|scripts| Arc::new(ScriptEditor::new(scripts, &services))),
+            web_transport: transport.as_ref().map(|open| (open.certificates.clone(), open.address)),
+            udp: udp_tokens,
         };
-        let backend = Arc::new(ServerBackend::new(&config, parts, web, version));
+        let backend = Arc::new(ServerBackend::new(&config, parts, version));
         let mut running = RunningServer {
             http,
             admin,
             webtransport: transport.as_ref().map(|open| open.address),
+            udp: udp_address,
             services,
             scripts,
             reloader: None,
@@ -209,8 +228,7 @@ impl RunningServer {
             gateway,
             backend,
             tasks: Vec::new(),
-            webtransport_task: None,
-            close_webtransport: Arc::default(),
+            udp_tasks: Vec::new(),
             stopping: Arc::default(),
             remove_ended_thread: None,
         };
@@ -219,6 +237,10 @@ impl RunningServer {
         if let Some(transport) = transport {
             running.serve_webtransport(transport);
         }
+        if let Some(listener) = udp {
+            running.serve_udp(listener);
+        }
+        running.tasks.extend(lan::serve(&config, http, (name, version), &running.rooms, &running.registry)?);
         running.start_maintenance(lobby);
         running.start_services_tasks(config);
         Ok(running)
@@ -303,12 +325,13 @@ impl RunningServer {
     fn serve_webtransport(&mut self, OpenWebTransport { mut server, certificates, .. }: OpenWebTransport) {
         self.reload_certificates(certificates);
         let (gateway, origins) = (Arc::clone(&self.gateway), Arc::clone(&self.origins));
-        let close = Arc::clone(&self.close_webtransport);
-        self.webtransport_task = Some(tokio::spawn(async move {
+        let close = Arc::<Notify>::default();
+        let closed = Arc::clone(&close);
+        let task = tokio::spawn(async move {
             loop {
                 let session = tokio::select! {
                     session = server.accept() => session,
-                    () = close.notified() => return server.close().await,
+                    () = closed.notified() => return server.close().await,
                 };
                 let Some(session) = session else { return };
                 let address = session.peer.ip();
@@ -320,10 +343,17 @@ impl RunningServer {
                 let Some(permit) = gateway.permit(address) else { continue };
                 let room = session.room_code.map(RoomSelector::Code);
                 let is_local = address.is_loopback() && aether_api::is_local_name(&session.authority);
-                let client = PendingClient { address, is_local, room, permit };
+                let client = PendingClient { address, is_local, room, account: None, permit };
                 tokio::spawn(Arc::clone(&gateway).serve(session.transport, client));
             }
-        }));
+        });
+        self.udp_tasks.push((task, close));
+    }
+
+    fn serve_udp(&mut self, listener: UdpListener) {
+        let close = Arc::<Notify>::default();
+        let task = tokio::spawn(udp::serve(listener, Arc::clone(&self.gateway), Arc::clone(&close)));
+        self.udp_tasks.push((task, close));
     }
 
     /// Starts a task that reloads a certificate: its files may change, and a generated one expires.
@@ -457,9 +487,9 @@ impl RunningServer {
             error!("the state of some rooms was not stored in time");
         }
         self.wait_for_no_connections(CLOSE_TIME_MAX).await;
-        if let Some(webtransport) = self.webtransport_task.take() {
-            self.close_webtransport.notify_one();
-            let _ = tokio::time::timeout(CLOSE_TIME_MAX, webtransport).await;
+        for (task, close) in std::mem::take(&mut self.udp_tasks) {
+            close.notify_one();
+            let _ = tokio::time::timeout(CLOSE_TIME_MAX, task).await;
         }
         self.stopping.store(true, Ordering::Relaxed);
         for task in std::mem::take(&mut self.tasks) {

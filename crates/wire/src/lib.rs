@@ -31,6 +31,7 @@ mod game;
 mod ids;
 mod input;
 mod json;
+pub mod lan;
 pub mod limits;
 mod metadata;
 mod permissions;
@@ -64,7 +65,7 @@ pub use server::{
     Ack, Cleared, Closing, CommandError, Correction, ErrorNotice, Event, Manifest, Pong, Possession, ServerMessage,
     Welcome, WorldParameters,
 };
-pub use server_info::{RoomTypeInfo, ServerInfo, WebTransportInfo};
+pub use server_info::{RoomTypeInfo, ServerInfo, UdpGrant, UdpInfo, WebTransportInfo};
 pub use snapshot::{EntityFields, JsonSnapshot, Snapshot, SnapshotMode, StatePacket};
 pub use token::Token;
 

@@ -14,6 +14,9 @@ pub struct ServerInfo {
     pub room_types: Vec<RoomTypeInfo>,
     /// Endpoint of WebTransport, if it is enabled.
     pub web_transport: Option<WebTransportInfo>,
+    /// Endpoint of reliable UDP, if it is enabled. Clients get its connect tokens from `POST /api/udp`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub udp: Option<UdpInfo>,
     /// True if guests may play without an account.
     pub guests: bool,
 }
@@ -43,6 +46,26 @@ pub struct WebTransportInfo {
     pub certificate_hash: Option<String>,
 }
 
+/// Endpoint of reliable UDP. Its host is the one of the HTTP interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UdpInfo {
+    /// UDP port.
+    pub port: u16,
+}
+
+/// Answer of `POST /api/udp`: everything that a client needs to connect over reliable UDP.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UdpGrant {
+    /// Host and port to connect to.
+    pub address: String,
+    /// Connect token in base64url without padding. It opens one connection.
+    pub token: String,
+    /// Expiry of the connect token, in seconds since 1970.
+    pub expires: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +81,7 @@ mod tests {
                 players_max: 64,
             }],
             web_transport: None,
+            udp: None,
             guests: true,
         }
     }
@@ -77,6 +101,14 @@ mod tests {
         let json = serde_json::to_string(&endpoint).expect("serializes");
         assert_eq!(json, r#"{"url":"https://a:1/rt","certificateHash":"aGFzaA=="}"#);
         assert_eq!(serde_json::from_str::<WebTransportInfo>(&json).expect("deserializes"), endpoint);
+    }
+
+    #[test]
+    fn the_endpoint_of_udp_is_written_only_if_there_is_one() {
+        let offered = ServerInfo { udp: Some(UdpInfo { port: 7352 }), ..info() };
+        let json = serde_json::to_string(&offered).expect("serializes");
+        assert!(json.contains(r#""webTransport":null,"udp":{"port":7352},"guests":true"#), "{json}");
+        assert_eq!(serde_json::from_str::<ServerInfo>(&json).expect("deserializes"), offered);
     }
 
     #[test]

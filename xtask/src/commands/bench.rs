@@ -97,6 +97,7 @@ const BENCHES: &[Bench] = &[
     bench("store", "aether-store", "store"),
     network("relay"),
     network("relay-ws"),
+    network("relay-udp"),
     network("chat"),
     network("lua"),
     network("crowd"),

@@ -8,14 +8,15 @@ use aether_wire::limits::JSON_SERVER_MESSAGE_BYTES_MAX;
 use aether_wire::{DeliveryPath, Token};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use crate::connection::Connection;
 use crate::connector::Connector;
 use crate::error::ConnectionError;
 use crate::token_source::TokenSource;
 use crate::transport::TransportKind;
-use crate::transport_chooser::TransportChooser;
+use crate::transport_chooser::{TokenConnector, TransportChooser};
+use crate::transport_stats::TransportStats;
 
 /// Largest number of received bytes queued for the game: a second of a very busy room, or several of the largest
 /// messages. Beyond it the task stops reading, and the server detects a slow client.
@@ -78,15 +79,29 @@ pub(super) struct ConnectionHandle {
     events: mpsc::UnboundedReceiver<ConnectionEvent>,
     /// Transport, once the connection is open.
     pub(super) transport: Option<TransportKind>,
+    stats: watch::Receiver<Option<TransportStats>>,
 }
 
 impl ConnectionHandle {
-    /// Starts to open a connection in the background.
-    pub(super) fn open(handle: &Handle, opener: &Arc<ConnectionOpener>, token_need: TokenNeed) -> Self {
+    /// Starts to open a connection in the background. `known` is the token of the hello, unless the source of tokens has
+    /// another one.
+    pub(super) fn open(
+        handle: &Handle,
+        opener: &Arc<ConnectionOpener>,
+        token_need: TokenNeed,
+        known: Option<Token>,
+    ) -> Self {
         let (commands, command_receiver) = mpsc::channel(OUTBOUND_FRAMES_MAX);
         let (event_sender, events) = mpsc::unbounded_channel();
-        handle.spawn(run(Arc::clone(opener), token_need, command_receiver, event_sender));
-        Self { commands, events, transport: None }
+        let (stats_sender, stats) = watch::channel(None);
+        let output = TaskOutput { events: event_sender, stats: stats_sender };
+        handle.spawn(run(Arc::clone(opener), (token_need, known), command_receiver, output));
+        Self { commands, events, transport: None, stats }
+    }
+
+    /// Newest statistics of the path. `None` if the transport has none.
+    pub(super) fn stats(&self) -> Option<TransportStats> {
+        *self.stats.borrow()
     }
 
     /// Next event, if there is one.
@@ -126,42 +141,54 @@ impl ConnectionHandle {
     }
 }
 
+/// Output of a task.
+struct TaskOutput {
+    events: mpsc::UnboundedSender<ConnectionEvent>,
+    stats: watch::Sender<Option<TransportStats>>,
+}
+
 async fn run(
     opener: Arc<ConnectionOpener>,
-    token_need: TokenNeed,
+    token: (TokenNeed, Option<Token>),
     mut commands: mpsc::Receiver<Command>,
-    events: mpsc::UnboundedSender<ConnectionEvent>,
+    output: TaskOutput,
 ) {
     let opened = tokio::select! {
-        opened = open(&opener, token_need) => opened,
+        opened = open(&opener, token) => opened,
         // Before the connection is open, any command or a dropped handle cancels it.
         _ = commands.recv() => return,
     };
     let ended = match opened {
         Ok((connection, token)) => {
-            let _ = events.send(ConnectionEvent::Opened(connection.transport(), token));
-            transfer(connection, commands, &events).await
+            let _ = output.events.send(ConnectionEvent::Opened(connection.transport(), token));
+            transfer(connection, commands, &output).await
         }
         Err(error) => Some(error),
     };
     if let Some(error) = ended {
-        let _ = events.send(ConnectionEvent::Ended(error));
+        let _ = output.events.send(ConnectionEvent::Ended(error));
     }
 }
 
-async fn open(opener: &ConnectionOpener, need: TokenNeed) -> Result<(Connection, Option<Token>), ConnectionError> {
+async fn open(
+    opener: &ConnectionOpener,
+    (need, known): (TokenNeed, Option<Token>),
+) -> Result<(Connection, Option<Token>), ConnectionError> {
     let token = match opener.tokens.token(&opener.connector, need == TokenNeed::Fresh).await {
         Err(_) if need == TokenNeed::Optional => None,
         token => token?,
     };
-    Ok((opener.chooser.open(&opener.connector).await?, token))
+    // A resume sends the resume token, whatever the source has.
+    let of_hello = if need == TokenNeed::Optional { known.as_ref() } else { token.as_ref().or(known.as_ref()) };
+    let connector = TokenConnector { connector: &opener.connector, token: of_hello };
+    Ok((opener.chooser.open(&connector).await?, token))
 }
 
 /// Transfers frames in both directions until the connection ends or the handle is dropped.
 async fn transfer(
     mut connection: Connection,
     mut commands: mpsc::Receiver<Command>,
-    events: &mpsc::UnboundedSender<ConnectionEvent>,
+    TaskOutput { events, stats }: &TaskOutput,
 ) -> Option<ConnectionError> {
     let budget = Arc::new(Semaphore::new(INBOUND_BYTES_MAX));
     let mut arrived: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
@@ -193,7 +220,10 @@ async fn transfer(
                 let (Ok(permit), Some((at, frame))) = (permit, arrived.pop_front()) else { return ended };
                 let _ = events.send(ConnectionEvent::Frame(ReceivedMessage { at, frame, _permit: permit }));
             }
-            received = connection.receive(&mut take), if cost.is_none() => ended = received.err(),
+            received = connection.receive(&mut take), if cost.is_none() => {
+                ended = received.err();
+                stats.send_replace(connection.stats());
+            }
         }
     }
 }

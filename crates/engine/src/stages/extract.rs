@@ -5,6 +5,7 @@ use crate::game::Game;
 use crate::observer::RoomCounts;
 use crate::players::{RoomPlayer, RoomPlayers};
 use crate::settings::RoomSettings;
+use crate::spectators::Spectators;
 use aether_space::{Grid, IndexKind, InterestManager, InterestSettings, Quadtree, SlotSet, SpatialIndex, Viewer};
 use aether_world::{Visibility, World};
 
@@ -83,8 +84,14 @@ pub(crate) struct ExtractStage<'a, G> {
 }
 
 impl<G: Game> ExtractStage<'_, G> {
-    /// Adds the changes of this tick. Before a snapshot, updates what each player sees.
-    pub fn run(self, extraction: &mut Extraction, players: &mut RoomPlayers, counts: &mut RoomCounts) {
+    /// Adds the changes of this tick. Before a snapshot, updates what each player and spectator sees.
+    pub fn run(
+        self,
+        extraction: &mut Extraction,
+        players: &mut RoomPlayers,
+        spectators: &mut Spectators,
+        counts: &mut RoomCounts,
+    ) {
         extraction.note(self.world);
         if !self.world.tick().0.is_multiple_of(self.settings.ticks_per_snapshot()) {
             return;
@@ -103,6 +110,7 @@ impl<G: Game> ExtractStage<'_, G> {
                 counts.interest_queries += u64::from(is_spatial && player.viewpoint != Viewpoint::Everything);
             }
         }
+        spectators.update_views(self.world, &extraction.ended, &mut extraction.everything);
         extraction.ended.clear();
     }
 }

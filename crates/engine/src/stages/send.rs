@@ -4,6 +4,7 @@ use crate::observer::RoomCounts;
 use crate::players::{RoomPlayer, RoomPlayers};
 use crate::scratch::TickScratch;
 use crate::settings::RoomSettings;
+use crate::spectators::Spectators;
 use aether_replication::{ComponentBits, DeltaCache, GatherBuffer, SendSettings, SnapshotContext};
 use aether_space::SlotSet;
 use aether_world::World;
@@ -122,7 +123,7 @@ impl SendStage<'_> {
         scratch: &mut TickScratch,
         sending: &mut Sending,
         changed: &mut SlotSet,
-        players: &mut RoomPlayers,
+        (players, spectators): (&mut RoomPlayers, &mut Spectators),
         counts: &mut RoomCounts,
     ) {
         if !self.world.tick().0.is_multiple_of(self.settings.ticks_per_snapshot()) {
@@ -155,6 +156,7 @@ impl SendStage<'_> {
         counts.snapshots += is_served as u64;
         counts.deltas_encoded += scratch.deltas.len() as u64;
         counts.updates += sending.updates;
+        spectators.send(&context, &mut scratch.deltas, &mut scratch.gathered);
         changed.clear();
     }
 }

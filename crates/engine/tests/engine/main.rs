@@ -21,6 +21,7 @@ mod requests;
 mod resume;
 mod runtime_rooms;
 mod slow_clients;
+mod spectators;
 mod stages;
 mod support;
 mod visibility;

@@ -109,7 +109,7 @@ fn connect(answer: Answer) -> MemoryClient {
     let (server, client) = pair(DeliveryOrder::Ordered, Encoding::Protobuf);
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let permit = gateway.permit(address).expect("the limit is not reached");
-    tokio::spawn(gateway.serve(server, PendingClient { address, is_local: true, room: None, permit }));
+    tokio::spawn(gateway.serve(server, PendingClient { address, is_local: true, room: None, account: None, permit }));
     client
 }
 
@@ -224,7 +224,9 @@ async fn a_client_that_disconnects_after_its_hello_still_joins_and_leaves() {
     let (server, client) = pair(DeliveryOrder::Ordered, Encoding::Protobuf);
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let permit = gateway.permit(address).expect("the limit is not reached");
-    let serving = tokio::spawn(gateway.serve(server, PendingClient { address, is_local: true, room: None, permit }));
+    let serving = tokio::spawn(
+        gateway.serve(server, PendingClient { address, is_local: true, room: None, account: None, permit }),
+    );
     client.send(&hello()).await.unwrap();
     drop(client);
     serving.await.expect("the connection ends");

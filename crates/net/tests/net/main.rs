@@ -1,5 +1,6 @@
-//! Tests of connections and of the WebTransport transport.
+//! Tests of connections and of the transports over UDP.
 
 mod driver;
 mod handshake;
+mod udp;
 mod webtransport;

@@ -56,6 +56,7 @@ impl Machine {
             tasks: VecDeque::new(),
             tasks_waiting: 0,
         };
+        vm.collect_garbage()?;
         Ok(Machine { vm, handler, state: mlua::Value::Nil, parts, attempt_context: None, dispatcher })
     }
 

@@ -24,7 +24,7 @@ use crate::source::Sources;
 use crate::value::Value;
 use aether_bits::Random;
 use aether_services::game_metrics::GameMetrics;
-use mlua::chunk::ChunkMode;
+use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Lua, LuaOptions, MultiValue, StdLib, Table, Thread};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -180,6 +180,11 @@ impl Vm {
         let (guard, require) = (exports.get("guard")?, exports.get("require")?);
         let room_slot = exports.get("room")?;
         Ok(Vm { lua, state: Arc::clone(state), guard, require, room_slot, idle: Mutex::default() })
+    }
+
+    /// Frees what loading left behind. Other VMs use that memory.
+    pub fn collect_garbage(&self) -> Result<(), ScriptError> {
+        self.lua.gc_collect().map_err(|error| self.error(&error))
     }
 
     /// Returns the VM of mlua.
@@ -357,7 +362,19 @@ fn run_prelude(lua: &Lua, state: &Arc<VmState>) -> mlua::Result<Table> {
         lua.load(&*bytecode).set_name(format!("={name}")).set_mode(ChunkMode::Binary).into_function()
     };
     host.set("load", lua.create_function(load)?)?;
-    lua.load(include_str!("prelude.luau")).set_name("=aether").call(host)
+    lua.load(prelude()?).set_name("=aether").set_mode(ChunkMode::Binary).call(host)
+}
+
+/// Returns the bytecode of the prelude, which is compiled once.
+fn prelude() -> mlua::Result<&'static [u8]> {
+    static BYTECODE: OnceLock<Vec<u8>> = OnceLock::new();
+    match BYTECODE.get() {
+        Some(bytecode) => Ok(bytecode),
+        None => {
+            let bytecode = Compiler::new().compile(include_str!("prelude.luau"))?;
+            Ok(BYTECODE.get_or_init(|| bytecode))
+        }
+    }
 }
 
 /// Function that runs at once, index of another one, true if that is a function of the room, or chunk that returns the

@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod backup;
 pub mod check;
+pub mod find;
 mod load;
 pub mod migrate;
 pub mod replay;
@@ -10,6 +11,7 @@ pub mod rooms;
 pub mod script;
 pub mod seed;
 pub mod serve;
+pub mod spectate;
 pub mod token;
 
 use crate::clock::unix_seconds;
@@ -18,12 +20,14 @@ use admin::AdminArguments;
 use aether_load::LoadArguments;
 use backup::{BackupArguments, RestoreArguments};
 use check::CheckArguments;
+use find::FindArguments;
 use migrate::MigrateArguments;
 use replay::ReplayArguments;
 use rooms::RoomsArguments;
 use script::ScriptArguments;
 use seed::SeedArguments;
 use serve::ServeArguments;
+use spectate::SpectateArguments;
 use std::process::ExitCode;
 use token::TokenArguments;
 
@@ -54,6 +58,10 @@ pub enum Command {
     Replay(ReplayArguments),
     /// Run the server and record every room
     Record(serve::RecordArguments),
+    /// Find servers and rooms on the local network
+    Find(FindArguments),
+    /// Watch a room on the local network, with a line per second
+    Spectate(SpectateArguments),
     /// Run bots against a server and print a report
     Load(LoadArguments),
 }
@@ -73,6 +81,8 @@ impl Command {
             Command::Admin(arguments) => print(block_on(arguments.run())),
             Command::Script(arguments) => print(script::run(server, arguments)),
             Command::Replay(arguments) => print(replay::run(&server, &arguments)),
+            Command::Find(arguments) => print(block_on(arguments.run())),
+            Command::Spectate(arguments) => print(block_on(arguments.run())),
             Command::Load(arguments) => load::run(&server, arguments),
         }
     }

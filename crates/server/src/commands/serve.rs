@@ -103,6 +103,7 @@ fn print_addresses(running: &RunningServer, url: &str) {
         "http": running.http.to_string(),
         "admin": running.admin.to_string(),
         "webtransport": running.webtransport.map(|address| address.to_string()),
+        "udp": running.udp.map(|address| address.to_string()),
     }, "url": url });
     println!("{line}");
 }

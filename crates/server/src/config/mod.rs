@@ -7,6 +7,7 @@ mod arguments;
 mod declare;
 mod load;
 mod matchmaker;
+mod multicast;
 mod platforms;
 mod problem;
 mod rates;
@@ -21,6 +22,7 @@ mod value;
 pub use arguments::ConfigArguments;
 pub use load::{ConfigFile, Flag, Sources};
 pub use matchmaker::Matchmaker;
+pub use multicast::Multicast;
 pub use platforms::{Apple, Facebook, Google, Huawei, OpenIdProvider, Samsung, Steam};
 pub use problem::{ConfigError, ConfigProblem, SettingSource};
 pub use rates::{OperationRate, Storage};
@@ -32,10 +34,16 @@ pub use storage_index::StorageIndex;
 pub use types::{IpNetwork, LogFormat, NodeName, Origin, Secret};
 
 use crate::tokens::Role;
+use aether_limits::RateLimit;
 use declare::{configuration, section};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+
+/// Default port of reliable UDP.
+const UDP_PORT: u16 = 7352;
+/// Default of `udp.requests_per_second` on a public server. A client sends a few requests to connect.
+const UDP_REQUESTS_PER_SECOND: u32 = 50;
 
 configuration! {
     /// All settings of the server.
@@ -52,6 +60,10 @@ configuration! {
             http: Http,
             /// Realtime connections over HTTP/3 (UDP).
             webtransport: WebTransport,
+            /// Realtime connections of native clients over reliable UDP.
+            udp: Udp,
+            /// The local network: searches for servers and rooms, and streams of rooms for spectators.
+            multicast: Multicast,
             /// Limits of realtime connections, for every transport.
             connections: Connections,
             /// The services socket (`/ws`): presence, status, parties, matchmaking, functions. Its connections also count against `[connections]`.
@@ -200,6 +212,26 @@ section! {
         certificate: Option<PathBuf> = None;
         /// Private key of `certificate`, a PEM file.
         key: Option<PathBuf> = None;
+    }
+}
+
+section! {
+    /// Realtime connections of native clients over reliable UDP.
+    pub struct Udp {
+        /// Enables reliable UDP.
+        enabled: bool = true;
+        /// UDP address. Open its port in the firewall. Default: port 7352 of the IP address of `http.address`, or a port that
+        /// the system chooses if that of `http.address` is 0.
+        address: Option<SocketAddr> = None;
+        /// Number of sockets that share the address; the system spreads clients over them. Each is served by one task, so
+        /// more sockets use more threads when one is busy all the time.
+        sockets: usize = 1, within 1..=64;
+        /// Validity of a connect token, from `POST /api/udp` to the connection. A longer time helps clients on bad networks,
+        /// but also thieves of tokens; a token opens one connection.
+        token_seconds: u32 = 30, within 5..=300;
+        /// Rate limit of one network's connect requests, with a burst of as many; 0 means no limit. Default: 50 on a public
+        /// server, no limit on loopback. Players behind one router share a network.
+        requests_per_second: Option<u32> = None;
     }
 }
 
@@ -438,9 +470,10 @@ impl Config {
     #[must_use]
     pub fn is_public(&self) -> bool {
         let webtransport = self.webtransport.enabled.then(|| self.webtransport_address());
+        let udp = self.udp.enabled.then(|| self.udp_address());
         let is_loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
         !is_loopback(self.http.address)
-            || webtransport.is_some_and(|address| !is_loopback(address))
+            || webtransport.into_iter().chain(udp).any(|address| !is_loopback(address))
             || !self.http.trusted_proxies.is_empty()
             || self.http.allowed_origins.iter().any(Origin::is_foreign)
     }
@@ -449,6 +482,23 @@ impl Config {
     #[must_use]
     pub fn webtransport_address(&self) -> SocketAddr {
         self.webtransport.address.unwrap_or(self.http.address)
+    }
+
+    /// Returns the address of reliable UDP. Its port is 0 if the system chooses it.
+    #[must_use]
+    pub fn udp_address(&self) -> SocketAddr {
+        let port = if self.http.address.port() == 0 { 0 } else { UDP_PORT };
+        self.udp.address.unwrap_or_else(|| SocketAddr::new(self.http.address.ip(), port))
+    }
+
+    /// Returns the rate of connect requests of one network over reliable UDP; none for no limit.
+    #[must_use]
+    pub fn udp_request_rate(&self) -> Option<RateLimit> {
+        let default = if self.is_public() { UDP_REQUESTS_PER_SECOND } else { 0 };
+        match self.udp.requests_per_second.unwrap_or(default) {
+            0 => None,
+            per_second => Some(RateLimit { per_second, burst: per_second }),
+        }
     }
 
     /// Returns the certificate and key of WebTransport, which default to those of HTTPS.

@@ -20,8 +20,8 @@ In variables and flags, the elements of a list are separated by commas, and an e
 secret can be read from a file, which keeps it out of the environment: add `_FILE` to the variable and set it to the path, \
 as in `AETHER_HTTP_ADMIN_KEY_FILE=/run/secrets/admin-key`.
 
-A server is **public** if clients on other machines may reach it: `http.address` or the WebTransport address is not \
-loopback, `http.trusted_proxies` is not empty, or `http.allowed_origins` names another machine. Some defaults depend on it; \
+A server is **public** if clients on other machines may reach it: `http.address` or an address of WebTransport or UDP is \
+not loopback, `http.trusted_proxies` is not empty, or `http.allowed_origins` names another machine. Some defaults depend on it; \
 \"on loopback\" below means that the server is not public.
 
 The server does not start with an unknown setting or an invalid value. The error names the file and line, variable or flag. \

@@ -22,6 +22,7 @@ impl Config {
         let webtransport = &self.webtransport;
         self.validate_pair(&mut problems, "webtransport.certificate", &webtransport.certificate, &webtransport.key);
         self.validate_listeners(&mut problems);
+        self.validate_multicast(&mut problems);
         self.validate_public(&mut problems);
         self.validate_admin(&mut problems);
         self.validate_limits(&mut problems);

@@ -1,6 +1,6 @@
 //! Parsing and formatting of setting values.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// A value before it is parsed. An environment variable or flag is always text, while TOML has types: `"5"` is not a
@@ -149,6 +149,20 @@ impl SettingValue for PathBuf {
 
     fn to_toml(&self) -> String {
         format!("{:?}", self.display().to_string())
+    }
+}
+
+impl SettingValue for Ipv4Addr {
+    fn expected() -> String {
+        "an IPv4 address, such as 192.168.1.20".to_owned()
+    }
+
+    fn parse_raw(raw: &RawValue) -> Option<Self> {
+        raw.text()?.trim().parse().ok()
+    }
+
+    fn to_toml(&self) -> String {
+        format!("\"{self}\"")
     }
 }
 

@@ -9,6 +9,7 @@ mod examples;
 mod fragments;
 mod golden_messages;
 mod hostile_input;
+mod lan;
 mod proto_file;
 mod rejected_content;
 mod round_trip;

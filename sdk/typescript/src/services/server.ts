@@ -21,6 +21,8 @@ export interface ServerInfo {
   readonly protocol: number;
   readonly roomTypes: readonly RoomType[];
   readonly webTransport: WebTransportAddress | null;
+  /** Endpoint of reliable UDP, for native clients; absent if it is disabled. Browsers cannot use it. */
+  readonly udp?: { readonly port: number };
   /** True if `guest` returns tokens. */
   readonly guests: boolean;
 }

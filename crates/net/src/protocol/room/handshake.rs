@@ -80,6 +80,7 @@ impl<'a> RoomHandshake<'a> {
         let attempt = JoinAttempt {
             hello,
             room: client.room.clone(),
+            account: client.account.clone(),
             address: client.address,
             is_local: client.is_local,
             order: client.order,

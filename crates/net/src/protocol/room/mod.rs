@@ -54,6 +54,8 @@ pub(crate) struct NewClient {
     pub is_local: bool,
     /// Room that the URL named, if any.
     pub room: Option<RoomSelector>,
+    /// Account that the transport has authenticated, if it has.
+    pub account: Option<String>,
     pub encoding: Encoding,
     pub order: DeliveryOrder,
     /// Name of the transport.

@@ -1,5 +1,7 @@
 //! Tests of the driver with a protocol that has no rooms: its guarantees hold for every protocol.
 
-mod echo;
+pub mod echo;
 mod memory;
+#[cfg(target_os = "linux")]
+mod shared_memory;
 mod websocket;

@@ -12,6 +12,7 @@ fn without_sources_all_settings_have_their_defaults() {
     assert_eq!(config.http.address.to_string(), "127.0.0.1:7350");
     assert_eq!(config.http.admin_address.to_string(), "127.0.0.1:7351");
     assert_eq!(config.webtransport_address(), config.http.address);
+    assert_eq!(config.udp_address().to_string(), "127.0.0.1:7352");
     assert_eq!(config.connections.message_bytes_max, 512);
     assert_eq!(config.tokens.access_seconds, 900);
     assert!(!config.connections.compression);

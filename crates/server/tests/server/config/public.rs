@@ -4,10 +4,11 @@ use super::{error, errors, load};
 use aether_server::config::Config;
 use aether_server::tokens::Role;
 
-const PUBLIC: [&str; 4] = [
+const PUBLIC: [&str; 5] = [
     "[http]\naddress = \"0.0.0.0:7350\"\n",
     "[http]\naddress = \"[::]:7350\"\n",
     "[webtransport]\naddress = \"192.0.2.1:7350\"\n",
+    "[udp]\naddress = \"192.0.2.1:7352\"\n",
     "[http]\ntrusted_proxies = [\"127.0.0.1\"]\n",
 ];
 
@@ -71,6 +72,20 @@ fn on_loopback_both_can_be_disabled() {
 fn the_address_of_disabled_webtransport_does_not_make_a_server_public() {
     let config = load("[webtransport]\nenabled = false\naddress = \"192.0.2.1:7350\"\n", &[], &[]).unwrap();
     assert!(!config.is_public());
+}
+
+#[test]
+fn the_address_of_disabled_udp_does_not_make_a_server_public() {
+    let config = load("[udp]\nenabled = false\naddress = \"192.0.2.1:7352\"\n", &[], &[]).unwrap();
+    assert!(!config.is_public());
+}
+
+#[test]
+fn connect_requests_over_udp_are_limited_on_a_public_server() {
+    let rate = |text: &str| load(text, &[], &[]).unwrap().udp_request_rate().map(|rate| (rate.per_second, rate.burst));
+    assert_eq!((rate(""), rate(PUBLIC[0])), (None, Some((50, 50))));
+    assert_eq!(rate("[udp]\nrequests_per_second = 7\n"), Some((7, 7)));
+    assert_eq!(rate("[http]\naddress = \"0.0.0.0:7350\"\n[udp]\nrequests_per_second = 0\n"), None);
 }
 
 #[test]

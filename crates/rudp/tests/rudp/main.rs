@@ -1,0 +1,5 @@
+//! Behaviour of reliable UDP, through its public interface.
+
+mod delivery;
+mod handshake;
+mod support;

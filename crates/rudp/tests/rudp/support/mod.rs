@@ -1,0 +1,5 @@
+//! Two endpoints in virtual time.
+
+pub mod pair;
+
+pub use pair::Pair;
