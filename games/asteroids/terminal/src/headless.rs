@@ -62,7 +62,7 @@ fn print_result(session: &Session, best: u32, explosions: usize) {
         stats.corrections,
         stats.inputs,
         stats.round_trip.unwrap_or_default().as_millis(),
-        stats.loss * 100.0,
+        session.loss() * 100.0,
         session.transport().unwrap_or("not connected"),
     );
 }
