@@ -12,6 +12,7 @@ use crate::node;
 use crate::script_editor::ScriptEditor;
 use crate::scripting;
 use crate::server::{Server, relayed_matches};
+use crate::shared_memory;
 use crate::tokens::Tokens;
 use crate::udp;
 use aether_api::listener::{self, Http2Settings, ListenerSettings, TcpSettings};
@@ -196,7 +197,11 @@ impl RunningServer {
         let (http_listener, http) = listen(config.http.address, "http.address").await?;
         let (admin_listener, admin) = listen(config.http.admin_address, "http.admin_address").await?;
         let transport = open_webtransport(&config, http, &server.encodings, &registry)?;
-        let (udp, udp_tokens) = udp::open(&config, http, &registry)?.map(|open| (open.listener, open.tokens)).unzip();
+        let drivers = shared_memory::open(&config, &server.encodings, &registry)?;
+        let driver_udp = drivers.as_ref().map(shared_memory::DriverUdp::of);
+        let open_udp = udp::open(&config, http, driver_udp, &registry)?;
+        let (udp, udp_tokens) = open_udp.map(|open| (open.listener, open.tokens)).unzip();
+        let udp = udp.flatten();
         let udp_address = udp.as_ref().map(UdpListener::local_address);
         let admin_key = AdminKey::open(&config).map_err(StartError::Config)?;
         let parts = ServerBackendParts {
@@ -240,6 +245,7 @@ impl RunningServer {
         if let Some(listener) = udp {
             running.serve_udp(listener);
         }
+        running.tasks.extend(drivers.map(|drivers| shared_memory::serve(drivers, &running.gateway)));
         running.tasks.extend(lan::serve(&config, http, (name, version), &running.rooms, &running.registry)?);
         running.start_maintenance(lobby);
         running.start_services_tasks(config);
