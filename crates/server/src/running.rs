@@ -12,6 +12,7 @@ use crate::node;
 use crate::script_editor::ScriptEditor;
 use crate::scripting;
 use crate::server::{Server, relayed_matches};
+use crate::shared_memory::{self, DriverUdp, Drivers};
 use crate::tokens::Tokens;
 use crate::udp::{self, UdpTokens};
 use aether_api::listener::{self, Http2Settings, ListenerSettings, TcpSettings};
@@ -251,6 +252,7 @@ impl RunningServer {
         if let Some(udp) = listeners.udp {
             self.serve_udp(udp);
         }
+        self.tasks.extend(listeners.drivers.map(|drivers| shared_memory::serve(drivers, &self.gateway)));
         Ok(())
     }
 
@@ -571,6 +573,7 @@ struct Listeners {
     admin: (TcpListener, SocketAddr),
     webtransport: Option<OpenWebTransport>,
     udp: Option<UdpListener>,
+    drivers: Option<Drivers>,
 }
 
 impl Listeners {
@@ -583,8 +586,11 @@ impl Listeners {
         let http = listen(config.http.address, "http.address").await?;
         let admin = listen(config.http.admin_address, "http.admin_address").await?;
         let webtransport = open_webtransport(config, http.1, encodings, registry)?;
-        let (udp, tokens) = udp::open(config, http.1, registry)?.map(|open| (open.listener, open.tokens)).unzip();
-        Ok((Listeners { http, admin, webtransport, udp }, tokens))
+        let drivers = shared_memory::open(config, encodings, registry)?;
+        let driver_udp = drivers.as_ref().map(DriverUdp::of);
+        let open_udp = udp::open(config, http.1, driver_udp, registry)?;
+        let (udp, tokens) = open_udp.map(|open| (open.listener, open.tokens)).unzip();
+        Ok((Listeners { http, admin, webtransport, udp: udp.flatten(), drivers }, tokens))
     }
 }
 
