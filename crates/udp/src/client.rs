@@ -98,7 +98,7 @@ impl UdpClient {
             }
             let is_over = matches!(self.state(), ConnectionState::Closed(_));
             let left = end.saturating_sub(self.clock.now());
-            self.turn(if is_over { Duration::ZERO } else { left })?;
+            self.turn(left)?;
             if self.messages.is_empty() && (is_over || left.is_zero()) {
                 return Ok(None);
             }
@@ -151,6 +151,8 @@ impl UdpClient {
     /// next call, so that answers of the caller share their packets.
     fn turn(&mut self, timeout: Duration) -> io::Result<()> {
         self.flush()?;
+        // Nothing is to come for a connection that has just ended.
+        let timeout = if matches!(self.state(), ConnectionState::Closed(_)) { Duration::ZERO } else { timeout };
         let now = self.clock.now();
         let due = self.client.next_timeout().map(|at| at.saturating_sub(now));
         if self.socket.wait(due.map_or(timeout, |due| due.min(timeout)))? {

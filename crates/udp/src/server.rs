@@ -321,7 +321,7 @@ impl Turn<'_> {
             return;
         }
         match self.acceptor.handle(self.now, self.unix, from, 0, datagram, self.answer) {
-            Handshake::Dropped(reason) => return self.stats.count_dropped(reason),
+            Handshake::Dropped(reason) => self.stats.count_dropped(reason),
             Handshake::Answered => self.batch.push(self.answer, from),
             Handshake::Accepted(accepted) => {
                 self.batch.push(self.answer, from);
