@@ -17,11 +17,18 @@ pub struct Package {
 }
 
 /// Packages that `cargo xtask test` needs beside the Rust toolchain.
-pub const FOR_TESTS: &[Package] = &[Package {
-    debian: "g++",
-    purpose: "a C++ compiler, which builds libFuzzer for the fuzz targets",
-    present: || process::find_program("c++").is_some(),
-}];
+pub const FOR_TESTS: &[Package] = &[
+    Package {
+        debian: "g++",
+        purpose: "a C++ compiler, which builds libFuzzer for the fuzz targets",
+        present: || process::find_program("c++").is_some(),
+    },
+    Package {
+        debian: "tmux",
+        purpose: "a terminal in which a test plays Asteroids",
+        present: || process::find_program("tmux").is_some(),
+    },
+];
 
 /// Installs missing packages, or lists them.
 pub fn ensure(packages: &[Package]) -> Outcome {

@@ -41,6 +41,8 @@ pub enum ConnectionError {
     Silent,
     /// The token source returned no access token.
     NoToken(String),
+    /// The server rejected the token before the hello.
+    TokenRejected,
     /// The game requested a reconnect.
     ReconnectRequested,
     /// The server closed the connection.
@@ -77,6 +79,7 @@ impl ConnectionError {
             Self::Stuck => "server does not read".into(),
             Self::Silent => "server is silent".into(),
             Self::NoToken(_) => "no token".into(),
+            Self::TokenRejected => "token rejected".into(),
             Self::ReconnectRequested => "reconnect requested".into(),
             Self::Closed { code: Some(code), .. } => format!("closed {code}"),
             Self::Closed { code: None, .. } => "closed without a reason".into(),
@@ -105,6 +108,7 @@ impl Display for ConnectionError {
             Self::Stuck => formatter.write_str("the send queue is full: the server does not read"),
             Self::Silent => formatter.write_str("the server has stopped sending"),
             Self::NoToken(text) => write!(formatter, "no access token: {text}"),
+            Self::TokenRejected => formatter.write_str("the server rejected the token; sign in again"),
             Self::ReconnectRequested => formatter.write_str("reconnecting on request"),
             Self::Closed { code: Some(code), reason } => {
                 write!(formatter, "the server closed the connection: {code} {reason}")

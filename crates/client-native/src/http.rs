@@ -67,12 +67,12 @@ impl Connector {
     }
 }
 
-/// Returns the header line of a token. A token with other characters than those of tokens is refused, so that it cannot
-/// add lines.
+/// Returns the header line of a token. One with other characters than those of tokens is rejected here, as the server
+/// would, so that it cannot add lines.
 fn authorization(token: Option<&Token>) -> Result<String, ConnectionError> {
     let Some(token) = token.map(Token::reveal) else { return Ok(String::new()) };
     if !token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)) {
-        return Err(ConnectionError::NoToken("the token has characters that no token has".to_owned()));
+        return Err(ConnectionError::TokenRejected);
     }
     Ok(format!("Authorization: Bearer {token}\r\n"))
 }
@@ -116,7 +116,7 @@ impl std::error::Error for HttpError {}
 
 /// Reads until the server closes. Over TLS some servers close without a close notify; the length in the response
 /// detects truncation.
-async fn read_to_end(stream: impl AsyncRead + Unpin) -> Result<Vec<u8>, ConnectionError> {
+pub(crate) async fn read_to_end(stream: impl AsyncRead + Unpin) -> Result<Vec<u8>, ConnectionError> {
     let mut answer = Vec::new();
     match stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await {
         Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(error.into()),
@@ -125,7 +125,7 @@ async fn read_to_end(stream: impl AsyncRead + Unpin) -> Result<Vec<u8>, Connecti
 }
 
 /// Returns the status and the body of a response that ends with the connection.
-fn parse(answer: &[u8]) -> Option<(u16, &[u8])> {
+pub(crate) fn parse(answer: &[u8]) -> Option<(u16, &[u8])> {
     const END: &[u8] = b"\r\n\r\n";
     let end = answer.windows(END.len()).position(|window| window == END)?;
     let head = std::str::from_utf8(&answer[..end]).ok()?;

@@ -10,6 +10,7 @@
 mod address;
 mod connection;
 mod connector;
+mod device_sign_in;
 mod error;
 mod http;
 mod lan;
@@ -27,6 +28,7 @@ mod webtransport;
 pub use address::{ServerAddress, ServerAddressError};
 pub use connection::{Connection, QUEUED_BYTES_MAX};
 pub use connector::{CONNECT_TIME_MAX, Connector};
+pub use device_sign_in::DeviceSignIn;
 pub use error::ConnectionError;
 pub use http::HttpError;
 pub use lan::{FoundServer, LanSettings, Spectator, SpectatorError, SpectatorStats, SpectatorUpdate, find_servers};

@@ -8,7 +8,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use aether_client::{Client, ClientGame, ClientPhase, Conditions, EndReason, SimulatedNetwork};
-use aether_wire::{DeliveryPath, InputSeq};
+use aether_replication::DeliveryOrder;
+use aether_wire::{DeliveryPath, ErrorCode, ErrorNotice, InputSeq, ServerMessage};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::connector::Connector;
@@ -299,6 +300,7 @@ impl<G: ClientGame> NativeClient<G> {
                     None => self.receive_frame(&message.frame, at),
                 }
             }
+            ConnectionEvent::Ended(ConnectionError::TokenRejected) => self.handle_rejected_token(),
             ConnectionEvent::Ended(error) => {
                 // The last messages say why the connection ended.
                 self.receive_simulated(Duration::MAX);
@@ -384,6 +386,19 @@ impl<G: ClientGame> NativeClient<G> {
             _ => {}
         }
         self.report_disconnect(error);
+    }
+
+    /// Handles a token that was rejected before the hello, as an answer to the hello: the client asks for another token,
+    /// joins without the resume token, or closes.
+    fn handle_rejected_token(&mut self) {
+        let now = self.now();
+        self.close_connection();
+        let is_resuming = *self.client.phase() == ClientPhase::Resuming;
+        let code = if is_resuming { ErrorCode::ResumeRefused } else { ErrorCode::Unauthenticated };
+        let message = ConnectionError::TokenRejected.to_string();
+        self.client.connected(DeliveryOrder::Unordered, now);
+        self.client.receive(ServerMessage::Error(ErrorNotice { code, message, fatal: true }), now);
+        self.report_disconnect(ConnectionError::TokenRejected);
     }
 
     fn report_disconnect(&mut self, error: ConnectionError) {

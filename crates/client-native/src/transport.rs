@@ -37,6 +37,12 @@ impl TransportKind {
         }
     }
 
+    /// Returns the transport of a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::BY_PREFERENCE.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// Delivery order of state packets.
     #[must_use]
     pub fn delivery_order(self) -> DeliveryOrder {

@@ -96,8 +96,9 @@ impl TransportChooser {
                     self.add_failures(failed);
                     return Ok(opened);
                 }
-                // The network is not at fault, and the server may offer it later, or there may be a token.
-                Err(ConnectionError::NotOffered(_) | ConnectionError::NoToken(_)) => {}
+                // The network is not at fault. The server may offer it later, and the next hello may have another token;
+                // the server answers this one on the next transport.
+                Err(ConnectionError::NotOffered(_) | ConnectionError::NoToken(_) | ConnectionError::TokenRejected) => {}
                 Err(_) => failed.push(*transport),
             }
         }

@@ -35,8 +35,8 @@ const DATAGRAMS_AT_ONCE: usize = 64;
 /// Bytes of messages that arrived while messages were sent and wait for the next receive.
 const RECEIVED_BYTES_MAX: usize = 4 << 20;
 
-/// Close code: the client has left.
-const CODE_LEFT: u16 = 1;
+/// Close code of a client, as on WebTransport.
+const CLOSE_CODE: u16 = 0;
 
 /// Client side of a connection over reliable UDP.
 pub(crate) struct UdpTransport {
@@ -61,8 +61,8 @@ impl UdpTransport {
         }
         let token = token.ok_or_else(|| ConnectionError::NoToken("UDP needs the token of the hello".to_owned()))?;
         let grant = connector.udp_grant(token).await.map_err(|error| match error {
-            // Another transport may accept the token, and answers with the reason if it does not.
-            ConnectionError::Http(HttpError::Status(401 | 404)) => ConnectionError::NotOffered(TransportKind::Udp),
+            ConnectionError::Http(HttpError::Status(401)) => ConnectionError::TokenRejected,
+            ConnectionError::Http(HttpError::Status(404)) => ConnectionError::NotOffered(TransportKind::Udp),
             other => other,
         })?;
         let connect_token = BASE64URL.decode(&grant.token).ok();
@@ -132,6 +132,10 @@ impl UdpTransport {
     /// Sends what is due, waits for datagrams or time, and passes the messages on. Cancel safe.
     async fn advance(&mut self, take: TakeMessage<'_>) -> Result<(), ConnectionError> {
         self.transmit()?;
+        if self.ended().is_some() {
+            // Time has ended it: there is nothing to wait for.
+            return Ok(());
+        }
         let is_blocked = self.unsent.is_some();
         let wake_at = self.client.next_timeout().map(|at| self.started + at);
         tokio::select! {
@@ -268,7 +272,7 @@ impl ClientTransport for UdpTransport {
     }
 
     async fn close(mut self) {
-        self.client.close(CODE_LEFT);
+        self.client.close(CLOSE_CODE);
         let closed = async {
             while self.ended().is_none() {
                 if self.advance(&mut |_| ()).await.is_err() {
@@ -298,4 +302,142 @@ fn is_transient(error: &io::Error) -> bool {
         PermissionDenied,
     ];
     kinds.contains(&error.kind())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aether_rudp::{Acceptor, Handshake, TokenGrant, TokenKey};
+    use std::sync::Arc;
+
+    /// Seconds since 1970 of the tests.
+    const NOW: u64 = 1_000_000;
+
+    /// Server of one connection, which returns every message on the channel that it came on.
+    struct Echo {
+        socket: UdpSocket,
+        acceptor: Acceptor,
+        connection: Option<rudp::Connection>,
+        started: Instant,
+    }
+
+    impl Echo {
+        async fn open() -> (Echo, SocketAddr, ConnectToken) {
+            let key = Arc::new(TokenKey::random().expect("random bytes"));
+            let grant = TokenGrant { account: "ann".to_owned(), expires: NOW + 60 };
+            let token = key.issue(&grant).expect("random bytes");
+            let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+            let address = socket.local_addr().expect("an address");
+            let acceptor = Acceptor::new(key, rudp::Settings::default());
+            (Echo { socket, acceptor, connection: None, started: Instant::now() }, address, token)
+        }
+
+        /// Serves until the client has closed. Returns its close code.
+        async fn serve(mut self) -> Option<u16> {
+            let mut datagram = [0; 2_048];
+            loop {
+                let now = self.started.elapsed();
+                let mut out = Vec::new();
+                while let Some(to) =
+                    self.connection.as_mut().and_then(|connection| connection.poll_transmit(now, &mut out))
+                {
+                    self.socket.send_to(&out, to).await.expect("sent");
+                    out.clear();
+                }
+                match self.connection.as_ref().map(rudp::Connection::state) {
+                    Some(ConnectionState::Closed(CloseCause::Peer(code))) => return Some(code),
+                    Some(ConnectionState::Closed(_)) => return None,
+                    _ => {}
+                }
+                let wake_at = self.connection.as_ref().and_then(rudp::Connection::next_timeout);
+                let wake_at = self.started + wake_at.unwrap_or(Duration::from_secs(3_600));
+                tokio::select! {
+                    received = self.socket.recv_from(&mut datagram) => {
+                        let (length, from) = received.expect("received");
+                        self.handle(&mut datagram[..length], from).await;
+                    }
+                    () = sleep_until(wake_at) => {}
+                }
+            }
+        }
+
+        async fn handle(&mut self, datagram: &mut [u8], from: SocketAddr) {
+            let now = self.started.elapsed();
+            if let Some(connection) = &mut self.connection {
+                let mut echoes = Vec::new();
+                let _ = connection.handle(now, from, datagram, &mut |channel, message| {
+                    echoes.push((channel, message.to_vec()));
+                });
+                for (channel, message) in echoes {
+                    connection.send(channel, &message).expect("the queue has room");
+                }
+            } else {
+                let mut answer = Vec::new();
+                if let Handshake::Accepted(accepted) = self.acceptor.handle(now, NOW, from, 0, datagram, &mut answer) {
+                    assert_eq!(accepted.account, "ann");
+                    self.connection = Some(accepted.connection);
+                }
+                if !answer.is_empty() {
+                    self.socket.send_to(&answer, from).await.expect("sent");
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn messages_of_both_paths_arrive_and_the_close_has_a_code() {
+        let (echo, address, token) = Echo::open().await;
+        let server = tokio::spawn(echo.serve());
+        let mut transport = UdpTransport::connect(address, &token).await.expect("it opens");
+        let long = vec![7; 40_000];
+        for (path, frame) in [
+            (DeliveryPath::Reliable, &b"first"[..]),
+            (DeliveryPath::Unreliable, b"second"),
+            (DeliveryPath::Reliable, &long),
+        ] {
+            transport.queue(path, frame).expect("queued");
+            transport.flush().await.expect("sent");
+            let mut received = Vec::new();
+            while received.is_empty() {
+                transport.receive(&mut |message| received.push(message.to_vec())).await.expect("received");
+            }
+            assert_eq!(received, [frame]);
+        }
+        assert!(transport.stats().expect("an open connection").packets_in > 0);
+        let too_long = vec![0; 2_000];
+        transport.queue(DeliveryPath::Unreliable, &too_long).expect("dropped");
+        assert!(transport.queue(DeliveryPath::Reliable, &vec![0; 100_000]).is_err());
+        transport.close().await;
+        assert_eq!(server.await.expect("no panic"), Some(CLOSE_CODE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_answer_is_given_up_in_time() {
+        let (echo, address, token) = Echo::open().await;
+        let began = Instant::now();
+        let opened = UdpTransport::connect(address, &token).await;
+        assert!(matches!(opened, Err(ConnectionError::TimedOut)));
+        assert!(began.elapsed() <= CONNECT_TIME_MAX + Duration::from_millis(100));
+        drop(echo);
+    }
+
+    #[tokio::test]
+    async fn garbage_from_others_does_not_disturb_a_connection() {
+        let (echo, address, token) = Echo::open().await;
+        let server = tokio::spawn(echo.serve());
+        let mut transport = UdpTransport::connect(address, &token).await.expect("it opens");
+        let own = transport.socket.local_addr().expect("an address");
+        let stranger = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+        for length in [0, 1, 50, 1_200, 1_400] {
+            stranger.send_to(&vec![0xA5; length], own).await.expect("sent");
+        }
+        transport.queue(DeliveryPath::Reliable, b"still here").expect("queued");
+        let mut received = Vec::new();
+        while received.is_empty() {
+            transport.receive(&mut |message| received.push(message.to_vec())).await.expect("received");
+        }
+        assert_eq!(received, [b"still here"]);
+        transport.close().await;
+        server.await.expect("no panic");
+    }
 }

@@ -97,11 +97,11 @@ pub struct LoadArguments {
     #[arg(long, default_value_t = 0.0, value_name = "PERCENT", value_parser = percent)]
     pub loss: f32,
 
-    /// Share of datagrams that arrive twice, in percent. Only WebTransport has datagrams.
+    /// Share of datagrams that arrive twice, in percent. WebTransport and UDP have datagrams.
     #[arg(long, default_value_t = 0.0, value_name = "PERCENT", value_parser = percent)]
     pub duplication: f32,
 
-    /// Share of datagrams that later ones overtake, in percent. Only WebTransport has datagrams.
+    /// Share of datagrams that later ones overtake, in percent. WebTransport and UDP have datagrams.
     #[arg(long, default_value_t = 0.0, value_name = "PERCENT", value_parser = percent)]
     pub reordering: f32,
 
@@ -148,8 +148,12 @@ pub enum TransportChoice {
     Websocket,
     /// WebTransport.
     Webtransport,
-    /// Alternates between both.
+    /// Reliable UDP.
+    Udp,
+    /// Alternates between WebSocket and WebTransport.
     Both,
+    /// Alternates between all three.
+    All,
 }
 
 /// Room type of the bots if the program has none.
@@ -171,8 +175,11 @@ impl LoadArguments {
         match self.transport {
             TransportChoice::Websocket => TransportKind::WebSocket,
             TransportChoice::Webtransport => TransportKind::WebTransport,
-            TransportChoice::Both if bot.is_multiple_of(2) => TransportKind::WebSocket,
-            TransportChoice::Both => TransportKind::WebTransport,
+            TransportChoice::Udp => TransportKind::Udp,
+            TransportChoice::Both => [TransportKind::WebSocket, TransportKind::WebTransport][bot as usize % 2],
+            TransportChoice::All => {
+                [TransportKind::WebSocket, TransportKind::WebTransport, TransportKind::Udp][bot as usize % 3]
+            }
         }
     }
 
@@ -182,7 +189,7 @@ impl LoadArguments {
         if needs_datagrams && self.transport == TransportChoice::Websocket {
             return Err(
                 "--duplication and --reordering have no effect on WebSocket, which delivers everything once and \
-                        in order: add --transport webtransport, or use --latency-ms, --jitter-ms, --loss and \
+                        in order: add --transport webtransport or udp, or use --latency-ms, --jitter-ms, --loss and \
                         --bandwidth"
                     .into(),
             );

@@ -43,8 +43,12 @@ use std::time::Duration;
 /// Time limit of everything that a test waits for. It is long, because a busy machine is slow.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The transports that work across processes.
+/// The transports of browsers, which carry every encoding.
 pub const TRANSPORTS: [TransportKind; 2] = [TransportKind::WebSocket, TransportKind::WebTransport];
+
+/// The transports of native clients, for protobuf messages.
+pub const NATIVE_TRANSPORTS: [TransportKind; 3] =
+    [TransportKind::WebSocket, TransportKind::WebTransport, TransportKind::Udp];
 
 /// JSON messages.
 pub const JSON: Encoding = Encoding::Json;

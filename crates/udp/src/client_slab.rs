@@ -75,10 +75,11 @@ impl<T> ClientSlab<T> {
     }
 
     pub fn ids(&self) -> impl Iterator<Item = UdpClientId> + '_ {
-        self.places.iter().enumerate().filter(|(_, place)| place.value.is_some()).map(|(index, place)| UdpClientId {
-            index: index as u32,
-            generation: place.generation,
-        })
+        self.places
+            .iter()
+            .enumerate()
+            .filter(|(_, place)| place.value.is_some())
+            .map(|(index, place)| UdpClientId { index: index as u32, generation: place.generation })
     }
 }
 

@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aether_rudp::{self as rudp, Channel, CloseCause, ConnectToken, ConnectionId, ConnectionState, Handshake, SendError};
+use aether_rudp::{
+    self as rudp, Channel, CloseCause, ConnectToken, ConnectionId, ConnectionState, Handshake, SendError,
+};
 
 use crate::client_slab::{ClientSlab, UdpClientId};
 use crate::clock::{Clock, unix_seconds};
@@ -68,11 +70,7 @@ impl UdpServer {
     ///
     /// Only tokens issued with this key are accepted. A new key for each start of a server makes tokens of earlier
     /// starts worthless.
-    pub fn bind(
-        address: SocketAddr,
-        key: Arc<rudp::TokenKey>,
-        settings: UdpServerSettings,
-    ) -> io::Result<UdpServer> {
+    pub fn bind(address: SocketAddr, key: Arc<rudp::TokenKey>, settings: UdpServerSettings) -> io::Result<UdpServer> {
         Ok(UdpServer {
             socket: BatchSocket::bind(address, settings.socket)?,
             clock: Clock::start(),

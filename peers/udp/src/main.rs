@@ -44,18 +44,19 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> Outcome {
     let first = arguments.first().ok_or("name the core of the server")?;
     match first.as_str() {
-        renet_library::SERVE => return renet_library::serve(arguments.get(1).ok_or("name the clients")?.parse()?),
-        quic::SERVE_DATAGRAMS => return quic::serve(false),
-        quic::SERVE_STREAMS => return quic::serve(true),
+        renet_library::SERVE => return renet_library::serve(argument(arguments, 1)?.parse()?),
+        quic::SERVE_DATAGRAMS | quic::SERVE_STREAMS => {
+            return quic::serve(first == quic::SERVE_STREAMS, argument(arguments, 1)?, argument(arguments, 2)?);
+        }
         _ => {}
     }
     let server_core = first.parse().map_err(|_| format!("`{first}` is not the number of a core"))?;
     let size = Size::new(arguments.iter().any(|argument| argument == "--short"));
     let libraries: [&dyn Library; 4] = [
         &Renet { server_core, is_reliable: true, clients_max: size.clients },
-        &Quic { server_core, has_streams: true },
+        &Quic::new(server_core, true)?,
         &Renet { server_core, is_reliable: false, clients_max: size.clients },
-        &Quic { server_core, has_streams: false },
+        &Quic::new(server_core, false)?,
     ];
     let chosen: Vec<&String> = arguments[1..].iter().filter(|argument| !argument.starts_with("--")).collect();
     for library in libraries {
@@ -64,6 +65,10 @@ fn run(arguments: &[String]) -> Outcome {
         }
     }
     Ok(())
+}
+
+fn argument(arguments: &[String], index: usize) -> Outcome<&str> {
+    Ok(arguments.get(index).ok_or("an argument of the server is missing")?)
 }
 
 /// Binds the socket of a server, with the buffers of our server.

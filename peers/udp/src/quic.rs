@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, ServerConfig, TokioRuntime};
-use rcgen::CertifiedKey;
+use rcgen::{CertifiedKey, KeyPair};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::runtime::{Builder, Runtime};
@@ -32,8 +31,23 @@ const LENGTH_BYTES: usize = 2;
 
 /// quinn with datagrams or streams.
 pub struct Quic {
-    pub server_core: usize,
-    pub has_streams: bool,
+    server_core: usize,
+    has_streams: bool,
+    /// Certificate of the server and its key.
+    certified: CertifiedKey<KeyPair>,
+}
+
+impl Quic {
+    pub fn new(server_core: usize, has_streams: bool) -> Outcome<Quic> {
+        let certified = rcgen::generate_simple_self_signed([SERVER_NAME.to_owned()])?;
+        Ok(Quic { server_core, has_streams, certified })
+    }
+
+    fn client_config(&self) -> Outcome<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certified.cert.der().clone())?;
+        Ok(ClientConfig::with_root_certificates(Arc::new(roots))?)
+    }
 }
 
 impl Library for Quic {
@@ -43,7 +57,8 @@ impl Library for Quic {
 
     fn start(&self) -> Outcome<ServerProcess> {
         let argument = if self.has_streams { SERVE_STREAMS } else { SERVE_DATAGRAMS };
-        ServerProcess::start(self.server_core, &[argument.to_owned()])
+        let (certificate, key) = (hex(self.certified.cert.der()), hex(&self.certified.signing_key.serialize_der()));
+        ServerProcess::start(self.server_core, &[argument.to_owned(), certificate, key])
     }
 
     fn connect(&self, _server: SocketAddr, via: SocketAddr, count: usize) -> Outcome<Box<dyn Clients>> {
@@ -56,7 +71,7 @@ impl Library for Quic {
             let endpoint = {
                 let _entered = runtime.enter();
                 let mut endpoint = Endpoint::client("127.0.0.1:0".parse()?)?;
-                endpoint.set_default_client_config(client_config()?);
+                endpoint.set_default_client_config(self.client_config()?);
                 endpoint
             };
             let connecting = endpoint.connect(via, SERVER_NAME)?;
@@ -162,13 +177,13 @@ async fn talk(
 }
 
 /// Sends every message back.
-pub fn serve(has_streams: bool) -> Outcome {
+pub fn serve(has_streams: bool, certificate: &str, key: &str) -> Outcome {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let socket = bind_server()?;
         println!("{}", socket.local_addr()?);
         let endpoint =
-            Endpoint::new(EndpointConfig::default(), Some(server_config()?), socket, Arc::new(TokioRuntime))?;
+            Endpoint::new(EndpointConfig::default(), Some(server_config(certificate, key)?), socket, Arc::new(TokioRuntime))?;
         while let Some(incoming) = endpoint.accept().await {
             tokio::spawn(async move {
                 let Ok(connection) = incoming.await else { return };
@@ -231,19 +246,17 @@ fn frame(frames: &mut Vec<u8>, message: &[u8]) {
     frames.extend_from_slice(message);
 }
 
-/// The certificate of the server. Both processes make the same one from a fixed key.
-fn server_config() -> Outcome<ServerConfig> {
-    let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed([SERVER_NAME.to_owned()])?;
-    let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der());
-    Ok(ServerConfig::with_single_cert(vec![cert.der().clone()], key.into())?)
+fn server_config(certificate: &str, key: &str) -> Outcome<ServerConfig> {
+    let certificate = CertificateDer::from(unhex(certificate)?);
+    let key = PrivatePkcs8KeyDer::from(unhex(key)?);
+    Ok(ServerConfig::with_single_cert(vec![certificate], key.into())?)
 }
 
-fn client_config() -> Outcome<ClientConfig> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let crypto = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate))
-        .with_no_client_auth();
-    Ok(ClientConfig::new(Arc::new(QuicClientConfig::try_from(crypto)?)))
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Outcome<Vec<u8>> {
+    let digits = (0..text.len()).step_by(2).map(|start| text.get(start..start + 2).unwrap_or_default());
+    Ok(digits.map(|digits| u8::from_str_radix(digits, 16)).collect::<Result<_, _>>()?)
 }

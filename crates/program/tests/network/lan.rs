@@ -1,42 +1,15 @@
 //! Local network: a server in one namespace, those who look for it and watch its rooms in another.
 
 use crate::namespaces::Namespace;
+use crate::process::{Reader, program};
 use aether_testkit_server::DEADLINE;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout};
+use std::path::PathBuf;
 use tokio::time::timeout;
 
 const SERVER: &str = "10.77.0.1";
 const VIEWER: &str = "10.77.0.2";
-
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_aether"))
-}
-
-/// A process whose lines are read.
-struct Reader {
-    _child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-}
-
-impl Reader {
-    fn start(namespace: &Namespace, arguments: &[&str]) -> Reader {
-        let mut command = namespace.command(program(), arguments);
-        let mut child = command.stderr(Stdio::inherit()).spawn().expect("`ip netns exec` starts");
-        let lines = BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
-        Reader { _child: child, lines }
-    }
-
-    /// The next line, as JSON.
-    async fn next(&mut self) -> Value {
-        let line = timeout(DEADLINE, self.lines.next_line()).await.expect("a line in time").expect("readable");
-        serde_json::from_str(&line.expect("the process runs")).expect("a line of JSON")
-    }
-}
 
 /// Two namespaces with a server in the first one, and bots that play there.
 struct Lan {
@@ -124,7 +97,10 @@ async fn servers_and_rooms_are_found_by_name_from_another_machine() {
     assert_eq!(server["address"], format!("http://{SERVER}:7350"));
     assert!(server["roomTypes"].as_array().is_some_and(|types| types.contains(&"sandbox".into())));
     let room = &server["rooms"][0];
-    assert_eq!((&room["type"], &room["label"], &room["canWatch"]), (&"sandbox".into(), &"sandbox".into(), &true.into()));
+    assert_eq!(
+        (&room["type"], &room["label"], &room["canWatch"]),
+        (&"sandbox".into(), &"sandbox".into(), &true.into())
+    );
     for name in ["den", "SANDBOX", room["code"].as_str().expect("a code")] {
         assert_eq!(lan.find(name).await[0]["key"], server["key"], "{name}");
     }

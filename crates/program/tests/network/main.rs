@@ -2,5 +2,8 @@
 //!
 //! They need root and the program `ip` (package iproute2), and say so if they are skipped.
 
+mod forwarder;
+mod game;
 mod lan;
 mod namespaces;
+mod process;

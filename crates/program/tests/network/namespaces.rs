@@ -22,8 +22,13 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Joins two namespaces by a cable, each with an address such as `10.77.0.1/24`.
-    pub fn join(left: (&Namespace, &str), right: (&Namespace, &str)) -> Result<(), String> {
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Joins two namespaces by a cable, each with an address such as `10.77.0.1/24`. Returns the names of its ends.
+    pub fn join(left: (&Namespace, &str), right: (&Namespace, &str)) -> Result<[String; 2], String> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         // An interface name has at most 15 characters.
         let names = ["a", "b"].map(|end| format!("ae{}{end}{number}", std::process::id() % 1_000_000));
@@ -33,7 +38,7 @@ impl Namespace {
             namespace.ip(&["addr", "add", address, "dev", name])?;
             namespace.ip(&["link", "set", name, "up"])?;
         }
-        Ok(())
+        Ok(names)
     }
 
     /// Returns a command that runs a program in the namespace, without the `AETHER_` variables of the environment. The
@@ -45,7 +50,7 @@ impl Namespace {
     }
 
     /// Runs `ip` in the namespace.
-    pub fn ip(&self, arguments: &[&str]) -> Result<(), String> {
+    fn ip(&self, arguments: &[&str]) -> Result<(), String> {
         let mut all = vec!["-n", &self.name];
         all.extend(arguments);
         ip(&all)

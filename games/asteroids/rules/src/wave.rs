@@ -20,5 +20,5 @@ pub struct Wave {
 #[must_use]
 pub fn asteroids_of(wave: u16, players: u32) -> u32 {
     let more = u32::from(wave.max(1)) + 2 * players.saturating_sub(1).min(ASTEROIDS_LARGE_MAX);
-    (4 + more).min(ASTEROIDS_LARGE_MAX)
+    (5 + more).min(ASTEROIDS_LARGE_MAX)
 }

@@ -10,6 +10,7 @@ mod handshake;
 mod http2;
 mod http_page;
 mod join_metadata;
+mod lan;
 mod long_names;
 mod movement;
 mod native;

@@ -1,32 +1,33 @@
 //! Resuming after a lost connection.
 
-use aether_testkit_server::{JSON, PROTOBUF, TRANSPORTS, TestServer, TransportKind, until};
+use aether_testkit_server::{JSON, NATIVE_TRANSPORTS, PROTOBUF, TRANSPORTS, TestServer, TransportKind, until};
 use aether_wire::{ClientMessage, CloseReason, ErrorCode, Hello, Ping, ServerMessage, Token};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_player_resumes_with_the_same_ship_over_any_transport() {
     let server = TestServer::start(|_| {}).await;
-    for before in TRANSPORTS {
-        for after in TRANSPORTS {
+    for before in NATIVE_TRANSPORTS {
+        for after in NATIVE_TRANSPORTS {
             let mut player = server.join(before, PROTOBUF, &server.hello("sandbox")).await;
             let ship = player.possession().await;
             let (id, room, resume) = (player.welcome.player, player.welcome.room.clone(), player.resume_hello());
             drop(player);
-            let mut again = server.join(after, JSON, &resume).await;
+            let encoding = if after == TransportKind::Udp { PROTOBUF } else { JSON };
+            let mut again = server.join(after, encoding, &resume).await;
             assert_eq!((again.welcome.player, &again.welcome.room), (id, &room), "{before:?} to {after:?}");
             assert_eq!(again.possession().await, ship, "{before:?} to {after:?}");
             assert!(again.resume_hello() != resume, "the token is new");
         }
     }
-    assert_eq!(server.metric("aether_resumes_total", &[]), 4.0);
-    assert_eq!(server.metric("aether_room_events_total", &[("kind", "joins")]), 4.0);
+    assert_eq!(server.metric("aether_resumes_total", &[]), 9.0);
+    assert_eq!(server.metric("aether_room_events_total", &[("kind", "joins")]), 9.0);
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resume_replaces_an_open_connection() {
     let server = TestServer::start(|_| {}).await;
-    for transport in TRANSPORTS {
+    for transport in NATIVE_TRANSPORTS {
         let player = server.join(transport, PROTOBUF, &server.hello("sandbox")).await;
         let again = server.join(TransportKind::WebSocket, PROTOBUF, &player.resume_hello()).await;
         assert_eq!(again.welcome.player, player.welcome.player);

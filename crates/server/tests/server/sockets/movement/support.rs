@@ -78,7 +78,7 @@ impl Flyer {
     ) -> Flyer {
         let mut player = server.join(transport, encoding, hello).await;
         let order = match transport {
-            TransportKind::WebTransport => DeliveryOrder::Unordered,
+            TransportKind::WebTransport | TransportKind::Udp => DeliveryOrder::Unordered,
             _ => DeliveryOrder::Ordered,
         };
         let mirror = Mirror::builder().component::<Ship>().component::<Thing>().component::<Shot>();

@@ -4,7 +4,7 @@ use super::support::NativePlayer;
 use aether_client::{Bandwidth, Conditions};
 use aether_client_native::{NativeClientSettings, TransportPreference, TrustStore};
 use aether_server::tokens::Role;
-use aether_testkit_server::{TRANSPORTS, TestServer, TransportKind, until};
+use aether_testkit_server::{NATIVE_TRANSPORTS, TestServer, TransportKind, until};
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -18,7 +18,7 @@ async fn a_native_client_plays_over_simulated_conditions() {
         reordering: 0.1,
         bandwidth: Some(Bandwidth { bytes_per_second: 200_000, queue_bytes_max: 24_000 }),
     };
-    for transport in TRANSPORTS {
+    for transport in NATIVE_TRANSPORTS {
         let settings = NativeClientSettings {
             transport: TransportPreference::Only(transport),
             conditions: Some(conditions),
@@ -29,7 +29,7 @@ async fn a_native_client_plays_over_simulated_conditions() {
         player.until_joined().await;
         player.walk([1.0, 0.0]);
         player.until("late pongs", |player| round_trip(player) >= Duration::from_millis(120)).await;
-        let has_loss = transport == TransportKind::WebTransport;
+        let has_loss = transport != TransportKind::WebSocket;
         player.until("loss", |player| (player.native.client().stats().loss > 0.05) == has_loss).await;
         assert_eq!(player.native.client().stats().faults, 0);
         // Without conditions the network is fast again.

@@ -5,7 +5,7 @@ use aether_client::{ClientPhase, EndReason};
 use aether_client_native::TransportPreference;
 use aether_outpost_client::Drawn;
 use aether_outpost_rules::Player;
-use aether_testkit_server::{TRANSPORTS, TestServer, TransportKind, until};
+use aether_testkit_server::{NATIVE_TRANSPORTS, TestServer, TransportKind, until};
 
 /// Returns the number of players that have left. Lost players could resume for an hour.
 fn leaves(server: &TestServer) -> f64 {
@@ -35,7 +35,7 @@ async fn walk_without_corrections(player: &mut NativePlayer) {
 #[tokio::test(flavor = "multi_thread")]
 async fn prediction_is_exact_over_every_transport() {
     let server = TestServer::start(|_| {}).await;
-    for transport in TRANSPORTS {
+    for transport in NATIVE_TRANSPORTS {
         let mut player = NativePlayer::at(&server, TransportPreference::Only(transport));
         player.until_joined().await;
         assert_eq!((player.native.transport(), player.joins()), (Some(transport), vec![false]));
@@ -93,7 +93,7 @@ async fn players_on_different_transports_see_each_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_player_that_leaves_is_removed_at_once() {
     let server = TestServer::start(|config| config.room_mut("outpost").resume_seconds = Some(3_600)).await;
-    for (number, transport) in TRANSPORTS.into_iter().enumerate() {
+    for (number, transport) in NATIVE_TRANSPORTS.into_iter().enumerate() {
         let before = 2.0 * number as f64;
         let mut player = NativePlayer::at(&server, TransportPreference::Only(transport));
         player.until_joined().await;
@@ -111,7 +111,7 @@ async fn a_player_that_leaves_is_removed_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leave_in_the_game_loop_closes_the_connection() {
     let server = TestServer::start(|config| config.room_mut("outpost").resume_seconds = Some(3_600)).await;
-    for (number, transport) in TRANSPORTS.into_iter().enumerate() {
+    for (number, transport) in NATIVE_TRANSPORTS.into_iter().enumerate() {
         let mut player = NativePlayer::at(&server, TransportPreference::Only(transport));
         player.until_joined().await;
         player.native.client_mut().leave();
@@ -130,7 +130,7 @@ async fn a_leave_in_the_game_loop_closes_the_connection() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_client_closes_its_connection_and_can_resume() {
     let server = TestServer::start(|config| config.room_mut("outpost").resume_seconds = Some(3_600)).await;
-    for transport in TRANSPORTS {
+    for transport in NATIVE_TRANSPORTS {
         let mut player = NativePlayer::at(&server, TransportPreference::Only(transport));
         player.until_joined().await;
         drop(player);

@@ -5,8 +5,9 @@ use super::support::NativePlayer;
 use super::udp_proxy::UdpProxy;
 use aether_client::{ClientEvent, ClientPhase, EndReason};
 use aether_client_native::{ConnectionError, NativeClientSettings, TokenSource, TransportPreference, TrustStore};
+use aether_server::config::Config;
 use aether_server::tokens::Role;
-use aether_testkit_server::{TRANSPORTS, TestServer, TransportKind, until};
+use aether_testkit_server::{NATIVE_TRANSPORTS, TestServer, TransportKind, until};
 use aether_wire::ErrorCode;
 
 fn through(proxy: &Proxy, server: &TestServer, transport: TransportPreference) -> NativePlayer {
@@ -24,10 +25,21 @@ async fn the_best_available_transport_is_used() {
     let server = TestServer::start(|_| {}).await;
     let mut player = NativePlayer::at(&server, TransportPreference::Best);
     player.until_joined().await;
-    assert_eq!(player.native.transport(), Some(TransportKind::WebTransport));
+    assert_eq!(player.native.transport(), Some(TransportKind::Udp));
+    assert!(player.native.transport_stats().is_some_and(|stats| stats.packets_in > 0));
     server.stop().await;
 
-    let server = TestServer::start(|config| config.webtransport.enabled = false).await;
+    let server = TestServer::start(|config| config.udp.enabled = false).await;
+    let mut player = NativePlayer::at(&server, TransportPreference::Best);
+    player.until_joined().await;
+    assert_eq!(player.native.transport(), Some(TransportKind::WebTransport));
+    let mut player = NativePlayer::at(&server, TransportPreference::Only(TransportKind::Udp));
+    player.until("an attempt", |player| player.native.last_error().is_some()).await;
+    assert!(matches!(player.native.last_error(), Some(ConnectionError::NotOffered(TransportKind::Udp))));
+    server.stop().await;
+
+    let disable = |config: &mut Config| (config.webtransport.enabled, config.udp.enabled) = (false, false);
+    let server = TestServer::start(disable).await;
     let mut player = NativePlayer::at(&server, TransportPreference::Best);
     player.until_joined().await;
     assert_eq!(player.native.transport(), Some(TransportKind::WebSocket));
@@ -39,7 +51,8 @@ async fn the_best_available_transport_is_used() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_udp_the_client_uses_websocket() {
-    let server = TestServer::start(|_| {}).await;
+    // The proxy passes TCP only. Reliable UDP would go to the server directly, because its port is that of the server.
+    let server = TestServer::start(|config| config.udp.enabled = false).await;
     let proxy = Proxy::start(Some(server.http)).await;
     let mut player = through(&proxy, &server, TransportPreference::Best);
     player.until_joined().await;
@@ -70,18 +83,18 @@ async fn a_client_resumes_as_the_same_player_after_a_cut() {
 #[tokio::test(flavor = "multi_thread")]
 async fn reconnecting_and_switching_transport_keeps_the_player() {
     let server = TestServer::start(|_| {}).await;
-    for transport in TRANSPORTS {
+    for transport in NATIVE_TRANSPORTS {
         let mut player = NativePlayer::at(&server, TransportPreference::Only(transport));
         let before = player.until_joined().await;
         player.native.reconnect();
         player.until("the client to resume", |player| player.joins().len() == 2).await;
-        for (number, other) in TRANSPORTS.into_iter().enumerate() {
+        for (number, other) in NATIVE_TRANSPORTS.into_iter().enumerate() {
             player.native.switch_transport(TransportPreference::Only(other));
             player.until("the client to resume", |player| player.joins().len() == number + 3).await;
             assert_eq!(player.native.transport(), Some(other));
         }
         assert_eq!(player.until_joined().await.player, before.player);
-        assert_eq!(player.joins(), [false, true, true, true]);
+        assert_eq!(player.joins(), [false, true, true, true, true]);
     }
     until("each player has one connection", || server.connections() == 0).await;
     server.stop().await;
@@ -108,7 +121,7 @@ async fn the_client_retries_until_the_server_is_reachable() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_join_is_not_retried() {
     let server = TestServer::start(|_| {}).await;
-    for transport in TRANSPORTS {
+    for transport in NATIVE_TRANSPORTS {
         let mut player = NativePlayer::at(&server, TransportPreference::Only(transport));
         player.native.client_mut().set_token(Some(aether_wire::Token::new("made up")));
         player.until("a rejection", |player| matches!(player.native.client().phase(), ClientPhase::Closed(_))).await;

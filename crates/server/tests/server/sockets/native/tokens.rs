@@ -4,7 +4,7 @@ use super::support::NativePlayer;
 use aether_client::ClientPhase;
 use aether_client_native::{ConnectionError, NativeClientSettings, TokenSource, TransportPreference, TrustStore};
 use aether_server::tokens::Role;
-use aether_testkit_server::{TRANSPORTS, TestServer};
+use aether_testkit_server::{NATIVE_TRANSPORTS, TestServer};
 use aether_wire::Token;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 #[tokio::test(flavor = "multi_thread")]
 async fn guests_join_without_an_account() {
     let server = TestServer::start(|_| {}).await;
-    for transport in TRANSPORTS {
+    for transport in NATIVE_TRANSPORTS {
         let settings = NativeClientSettings {
             transport: TransportPreference::Only(transport),
             tokens: TokenSource::guest(),
@@ -53,7 +53,7 @@ async fn the_token_source_is_called_before_each_connection_until_it_succeeds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_rejected_token_the_source_is_asked_for_a_fresh_one_once() {
     let server = TestServer::start(|_| {}).await;
-    for transport in TRANSPORTS {
+    for transport in NATIVE_TRANSPORTS {
         for is_renewed in [true, false] {
             let asked = Arc::new(Mutex::new(Vec::new()));
             let (log, valid) = (Arc::clone(&asked), server.token(Role::Player));

@@ -39,7 +39,7 @@ async fn a_snapshot_of_40_visible_moving_entities_is_below_512_bytes() {
         let mut player = program.join(transport, PROTOBUF, "plain").await;
         let (order, is_ordered) = match transport {
             TransportKind::WebSocket => (DeliveryOrder::Ordered, true),
-            TransportKind::WebTransport => (DeliveryOrder::Unordered, false),
+            TransportKind::WebTransport | TransportKind::Udp => (DeliveryOrder::Unordered, false),
         };
         let mut shown = mirror(order, &settings);
         player.send(order_message(&Order { moves: true, burn_ms: 0 })).await;
@@ -78,7 +78,7 @@ async fn an_input_is_below_32_bytes() {
         let mut player = program.join(transport, PROTOBUF, "plain").await;
         let order = match transport {
             TransportKind::WebSocket => DeliveryOrder::Ordered,
-            TransportKind::WebTransport => DeliveryOrder::Unordered,
+            TransportKind::WebTransport | TransportKind::Udp => DeliveryOrder::Unordered,
         };
         let mut shown = mirror(order, &settings);
         player.send(order_message(&Order { moves: true, burn_ms: 0 })).await;
@@ -101,7 +101,7 @@ async fn an_input_is_below_32_bytes() {
         input(3_500_000, StateAck::from_missing(PacketSeq(3_500_000), 1 << 20));
         let (message, bytes) = match transport {
             TransportKind::WebSocket => input(1, StateAck::NONE),
-            TransportKind::WebTransport => input(1, shown.acknowledgement()),
+            TransportKind::WebTransport | TransportKind::Udp => input(1, shown.acknowledgement()),
         };
         player.client.send_frame(aether_wire::DeliveryPath::of(&message), &bytes).await.expect("it is sent");
         while shown.input_ack() != InputSeq(1) {
