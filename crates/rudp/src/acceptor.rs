@@ -98,6 +98,11 @@ impl Acceptor {
         outcome.unwrap_or_else(Handshake::Dropped)
     }
 
+    /// Number of used tokens that are remembered.
+    pub fn used_tokens(&self) -> usize {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     fn challenge(&self, origin: Origin, datagram: &[u8], answer: &mut Vec<u8>) -> Result<Handshake, DropReason> {
         let opening = Opening::read_request(datagram)?;
         let token = self.open(origin, opening)?;

@@ -1,9 +1,9 @@
 //! Driver processes on this machine, attached through shared memory.
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{DriverUdp, open, serve};
+pub(crate) use linux::{DriverUdp, Drivers, open, serve};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use other::{DriverUdp, open, serve};
+pub(crate) use other::{DriverUdp, Drivers, open, serve};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -19,6 +19,9 @@ mod linux {
     use tokio::sync::watch;
     use tokio::task::JoinHandle;
     use tracing::info;
+
+    /// Drivers that are attached, and those to come.
+    pub(crate) type Drivers = SharedMemoryServer;
 
     /// Creates the socket for drivers, if a path is configured.
     pub(crate) fn open(
@@ -90,6 +93,9 @@ mod other {
     use std::net::SocketAddr;
     use std::sync::Arc;
     use tokio::task::JoinHandle;
+
+    /// Never exists.
+    pub(crate) type Drivers = Infallible;
 
     /// Refuses the setting.
     pub(crate) fn open(config: &Config, _: &Encodings, _: &Registry) -> Result<Option<Infallible>, StartError> {

@@ -147,7 +147,8 @@ impl UdpClient {
         self.dropped
     }
 
-    /// Sends what is due, waits for datagrams or for the next timer, and handles what came.
+    /// Sends what is due, waits for datagrams or for the next timer, and handles what came. Acknowledgements leave at the
+    /// next call, so that answers of the caller share their packets.
     fn turn(&mut self, timeout: Duration) -> io::Result<()> {
         self.flush()?;
         let now = self.clock.now();
@@ -155,7 +156,7 @@ impl UdpClient {
         if self.socket.wait(due.map_or(timeout, |due| due.min(timeout)))? {
             self.handle_datagrams()?;
         }
-        self.flush()
+        Ok(())
     }
 
     fn handle_datagrams(&mut self) -> io::Result<()> {

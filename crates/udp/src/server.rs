@@ -104,12 +104,14 @@ impl UdpServer {
     }
 
     /// Sends what is due, waits for datagrams for at most `timeout`, and handles them.
+    ///
+    /// Acknowledgements of what came leave at the next call, so that answers of the caller share their packets.
     pub fn poll(&mut self, timeout: Duration) -> io::Result<()> {
         self.flush()?;
         if self.socket.wait(self.time_to_wait(timeout))? {
             self.receive_datagrams()?;
         }
-        self.flush()
+        Ok(())
     }
 
     /// Sends what is due, without waiting for anything.

@@ -21,6 +21,7 @@ use mimalloc::MiMalloc;
 
 use crate::quic::Quic;
 use crate::renet_library::Renet;
+use crate::report::Figures;
 use crate::workload::{Library, Outcome, Size};
 
 /// The allocator of the product's benchmarks.
@@ -61,10 +62,29 @@ fn run(arguments: &[String]) -> Outcome {
     let chosen: Vec<&String> = arguments[1..].iter().filter(|argument| !argument.starts_with("--")).collect();
     for library in libraries {
         if chosen.is_empty() || chosen.iter().any(|name| library.name().starts_with(*name)) {
-            println!("{}", workload::measure(library, size)?.figures().line());
+            let report = workload::measure(library, size)?;
+            let (single, burst) = (report.single.busy_percent(), report.burst.busy_percent());
+            eprintln!("{}: server {single:.0} % busy, {burst:.0} % in bursts", report.name);
+            println!("{}", line(&report.figures()));
         }
     }
     Ok(())
+}
+
+/// Line that `aether-bench udp --peers` reads: nine numbers, then the name.
+fn line(figures: &Figures) -> String {
+    let numbers = [
+        figures.single_per_core,
+        figures.burst_per_core,
+        figures.p50_ms,
+        figures.p99_ms,
+        figures.lossy_p50_ms,
+        figures.lossy_p99_ms,
+        figures.overhead_single,
+        figures.overhead_burst,
+        figures.lost,
+    ];
+    format!("figures {} {}", numbers.map(|number| number.to_string()).join(" "), figures.name)
 }
 
 fn argument(arguments: &[String], index: usize) -> Outcome<&str> {

@@ -64,19 +64,15 @@ impl Library for Quic {
     fn connect(&self, _server: SocketAddr, via: SocketAddr, count: usize) -> Outcome<Box<dyn Clients>> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (sender, received) = unbounded_channel();
-        let mut writers = Vec::new();
-        let mut endpoints = Vec::new();
+        let (mut writers, mut endpoints) = (Vec::new(), Vec::new());
+        let entered = runtime.enter();
         for number in 0..count {
             let (writer, messages) = unbounded_channel();
-            let endpoint = {
-                let _entered = runtime.enter();
-                let mut endpoint = Endpoint::client("127.0.0.1:0".parse()?)?;
-                endpoint.set_default_client_config(self.client_config()?);
-                endpoint
-            };
+            let mut endpoint = Endpoint::client("127.0.0.1:0".parse()?)?;
+            endpoint.set_default_client_config(self.client_config()?);
             let connecting = endpoint.connect(via, SERVER_NAME)?;
             let (sender, has_streams) = (sender.clone(), self.has_streams);
-            runtime.spawn(async move {
+            tokio::spawn(async move {
                 if let Err(error) = talk(connecting, has_streams, number, sender, messages).await {
                     eprintln!("a client of quinn ended: {error}");
                 }
@@ -84,6 +80,7 @@ impl Library for Quic {
             writers.push(writer);
             endpoints.push(endpoint);
         }
+        drop(entered);
         Ok(Box::new(QuicClients { runtime, _endpoints: endpoints, writers, received, connected: 0 }))
     }
 
@@ -182,8 +179,12 @@ pub fn serve(has_streams: bool, certificate: &str, key: &str) -> Outcome {
     runtime.block_on(async {
         let socket = bind_server()?;
         println!("{}", socket.local_addr()?);
-        let endpoint =
-            Endpoint::new(EndpointConfig::default(), Some(server_config(certificate, key)?), socket, Arc::new(TokioRuntime))?;
+        let endpoint = Endpoint::new(
+            EndpointConfig::default(),
+            Some(server_config(certificate, key)?),
+            socket,
+            Arc::new(TokioRuntime),
+        )?;
         while let Some(incoming) = endpoint.accept().await {
             tokio::spawn(async move {
                 let Ok(connection) = incoming.await else { return };

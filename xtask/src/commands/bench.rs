@@ -28,7 +28,8 @@ Usage: cargo xtask bench [--short] [--peers] [name...]
   list      shows the names
   --short   a quick form in a development build that only checks that they run;
             its results mean little
-  --peers   also runs bevy_replicon on the same workload and shows the ratio
+  --peers   also runs other libraries on the same workload and shows the ratio:
+            bevy_replicon, and for `udp` renet and quinn
   --instructions
             counts the instructions per tick of replicate-dense, rooms and world
             with callgrind, and fails if one is more than 2 % above the figure
@@ -60,8 +61,10 @@ struct Bench {
     /// Name, also on its last line.
     name: &'static str,
     kind: Kind,
-    /// True if the peers run this workload too.
+    /// True if bevy_replicon runs this workload too.
     has_peer: bool,
+    /// Folder of peers that the benchmark starts itself, and compares itself with.
+    own_peers: Option<&'static str>,
     /// Aim: multiple of our result that the peer takes in the same run.
     peer_ratio_min: Option<f64>,
     /// True if `cargo xtask test` runs its short form.
@@ -104,10 +107,12 @@ const BENCHES: &[Bench] = &[
     network("spatial-300"),
     network("connections"),
     network("api"),
+    with_own_peers("udp", network("udp")),
     Bench {
         name: "arena",
         kind: Kind::Browser,
         has_peer: false,
+        own_peers: None,
         peer_ratio_min: None,
         in_test: false,
         is_counted: false,
@@ -237,6 +242,9 @@ fn own_results(project: &Project, bench: &Bench, options: Options) -> Result<Vec
     if options.short {
         command.arg("--short");
     }
+    if let Some(folder) = bench.own_peers.filter(|_| options.peers) {
+        command.arg("--peers").arg(peers_program(project, folder)?);
+    }
     results(&mut command, "", bench.name)
 }
 
@@ -267,6 +275,17 @@ fn target_program(
 pub fn network_program(project: &Project, profile: Profile) -> Result<std::process::Command, Failure> {
     let folder = builds::programs(project, &[builds::NETWORK_BENCHES, builds::SERVER], profile)?;
     Ok(std::process::Command::new(folder.join(builds::NETWORK_BENCHES)))
+}
+
+/// Builds the program of peers and returns its path.
+fn peers_program(project: &Project, folder: &str) -> Result<std::path::PathBuf, Failure> {
+    let target = project.target.join("peers");
+    let mut command = project.cargo();
+    command.env("CARGO_TARGET_DIR", &target);
+    command.args(["build", "--release", "--locked", "--manifest-path"]);
+    command.arg(project.root.join("peers").join(folder).join("Cargo.toml"));
+    process::run(&mut command)?;
+    Ok(target.join("release").join(format!("peer-{folder}")))
 }
 
 fn peer_results(project: &Project, bench: &Bench) -> Result<Vec<(String, Measurement)>, Failure> {
@@ -371,6 +390,7 @@ const fn bench(name: &'static str, package: &'static str, target: &'static str) 
         name,
         kind: Kind::Target { package, target },
         has_peer: false,
+        own_peers: None,
         peer_ratio_min: None,
         in_test: true,
         is_counted: false,
@@ -378,7 +398,19 @@ const fn bench(name: &'static str, package: &'static str, target: &'static str) 
 }
 
 const fn network(name: &'static str) -> Bench {
-    Bench { name, kind: Kind::Network, has_peer: false, peer_ratio_min: None, in_test: true, is_counted: false }
+    Bench {
+        name,
+        kind: Kind::Network,
+        has_peer: false,
+        own_peers: None,
+        peer_ratio_min: None,
+        in_test: true,
+        is_counted: false,
+    }
+}
+
+const fn with_own_peers(folder: &'static str, bench: Bench) -> Bench {
+    Bench { own_peers: Some(folder), ..bench }
 }
 
 const fn with_peer(bench: Bench) -> Bench {

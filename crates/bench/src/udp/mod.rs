@@ -6,6 +6,7 @@ mod bare;
 mod forwarder;
 mod process;
 mod report;
+mod table;
 mod workload;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ use aether_rudp::{Channel, TokenKey};
 
 use self::aether::Aether;
 use self::bare::Bare;
-use self::report::Figures;
+use self::forwarder::Traffic;
+use self::report::{Figures, Throughput};
 use self::workload::{BURST, MESSAGE_BYTES, PATH_DELAY, Size};
 use crate::result::print_result;
 use crate::{Outcome, child};
@@ -45,19 +47,25 @@ pub struct UdpServerArguments {
 
 pub fn run(arguments: &UdpArguments) -> Outcome {
     let size = Size::new(arguments.short);
-    println!("{} clients send messages of {MESSAGE_BYTES} bytes, and the server sends them back. Single: a client", size.clients);
+    println!(
+        "{} clients send messages of {MESSAGE_BYTES} bytes, and the server sends them back. Single: a client",
+        size.clients
+    );
     println!("sends one message and waits. In bursts: it sends {BURST} at once. Everything of ours is encrypted.");
     let rounds = if arguments.short { 1 } else { ROUNDS };
     let single = packet_ratio(size, 1, rounds)?;
     let burst = packet_ratio(size, BURST, rounds)?;
 
-    println!("\nLatency and bytes: {} clients, 50 sends a second each, through a path with {} ms each way.",
-        size.paced_clients, PATH_DELAY.as_millis());
-    println!("{}", Figures::HEADER);
+    println!(
+        "\nLatency and bytes: {} clients, 50 sends a second each, through a path with {} ms each way.",
+        size.paced_clients,
+        PATH_DELAY.as_millis()
+    );
+    println!("{}", table::HEADER);
     let mut ours = Vec::new();
     for channel in [Channel::ReliableOrdered, Channel::Unreliable] {
         ours.push(workload::measure(&aether(channel)?, size)?.figures());
-        println!("{}", ours[ours.len() - 1].row());
+        println!("{}", table::row(&ours[ours.len() - 1]));
     }
     if let Some(program) = &arguments.peers {
         compare(program, arguments.short, &ours)?;
@@ -87,22 +95,19 @@ fn aether(channel: Channel) -> Outcome<Aether> {
 
 /// Median over the rounds of our CPU time per packet, divided by that of bare datagrams of the same size.
 fn packet_ratio(size: Size, burst: usize, rounds: usize) -> Outcome<f64> {
-    println!("\nBurst of {burst}, reliable        messages per packet   bytes per packet   CPU per packet   CPU per message");
+    println!(
+        "\nBursts of {burst}, reliable   messages per packet   bytes per packet   CPU per packet   CPU per message"
+    );
+    let server_core = child::server_core();
     let mut ratios = Vec::new();
     for _ in 0..rounds {
-        let own = workload::throughput(&aether(Channel::ReliableOrdered)?, size, burst)?;
-        let traffic = own.traffic.ok_or("our clients count packets")?;
-        let bytes = traffic.bytes / traffic.datagrams.max(1);
-        let messages_per_datagram = (2.0 * own.echoed as f64 / traffic.datagrams.max(1) as f64).round().max(1.0);
-        show("aether", &own)?;
-        let bare = Bare {
-            server_core: child::server_core(),
-            datagram_bytes: bytes as usize,
-            messages_per_datagram: divisor_near(burst, messages_per_datagram as usize),
-        };
-        let bare = workload::throughput(&bare, size, burst)?;
-        show("bare datagrams", &bare)?;
-        ratios.push(cpu_per_packet(&own)? / cpu_per_packet(&bare)?);
+        let own = Counted::new(workload::throughput(&aether(Channel::ReliableOrdered)?, size, burst)?)?;
+        own.show("aether");
+        let messages_per_datagram = divisor_near(burst, own.messages_per_packet().round() as usize);
+        let bare = Bare { server_core, datagram_bytes: own.bytes_per_packet() as usize, messages_per_datagram };
+        let bare = Counted::new(workload::throughput(&bare, size, burst)?)?;
+        bare.show("bare datagrams");
+        ratios.push(own.cpu_ns_per_packet() / bare.cpu_ns_per_packet());
     }
     ratios.sort_unstable_by(f64::total_cmp);
     Ok(ratios[ratios.len() / 2])
@@ -113,23 +118,41 @@ fn divisor_near(burst: usize, wanted: usize) -> usize {
     (1..=wanted.max(1)).rev().find(|divisor| burst.is_multiple_of(*divisor)).unwrap_or(1)
 }
 
-fn cpu_per_packet(measured: &report::Throughput) -> Outcome<f64> {
-    measured.cpu_ns_per_packet().ok_or_else(|| "the clients count no packets".into())
+/// A throughput with its packets. Every message is received and sent back by the server, so it counts twice.
+struct Counted {
+    throughput: Throughput,
+    traffic: Traffic,
 }
 
-fn show(name: &str, measured: &report::Throughput) -> Outcome {
-    let traffic = measured.traffic.unwrap_or_default();
-    let datagrams = traffic.datagrams.max(1) as f64;
-    println!(
-        "{name:<29} {:>10.2} {:>20.0} {:>15.0} ns {:>14.0} ns    server {:.0} % busy, {} lost",
-        2.0 * measured.echoed as f64 / datagrams,
-        traffic.bytes as f64 / datagrams,
-        cpu_per_packet(measured)?,
-        measured.cpu_seconds * 1e9 / (2 * measured.echoed).max(1) as f64,
-        measured.cpu_seconds / measured.wall_seconds * 100.0,
-        measured.lost,
-    );
-    Ok(())
+impl Counted {
+    fn new((throughput, traffic): (Throughput, Option<Traffic>)) -> Outcome<Counted> {
+        let traffic = traffic.filter(|traffic| traffic.datagrams > 0).ok_or("no packet was counted")?;
+        Ok(Counted { throughput, traffic })
+    }
+
+    fn messages_per_packet(&self) -> f64 {
+        2.0 * self.throughput.echoed as f64 / self.traffic.datagrams as f64
+    }
+
+    fn bytes_per_packet(&self) -> f64 {
+        self.traffic.bytes as f64 / self.traffic.datagrams as f64
+    }
+
+    fn cpu_ns_per_packet(&self) -> f64 {
+        self.throughput.cpu_seconds * 1e9 / self.traffic.datagrams as f64
+    }
+
+    fn show(&self, name: &str) {
+        println!(
+            "{name:<24} {:>19.2} {:>18.0} {:>13.0} ns {:>14.0} ns   server {:.0} % busy, {} lost",
+            self.messages_per_packet(),
+            self.bytes_per_packet(),
+            self.cpu_ns_per_packet(),
+            self.cpu_ns_per_packet() / self.messages_per_packet(),
+            self.throughput.busy_percent(),
+            self.throughput.lost,
+        );
+    }
 }
 
 /// Runs the other libraries and compares messages per core, reliable with reliable.
@@ -141,12 +164,12 @@ fn compare(program: &Path, is_short: bool, ours: &[Figures]) -> Outcome {
     }
     let output = command.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let peers: Vec<Figures> = text.lines().filter_map(Figures::parse).collect();
+    let peers: Vec<Figures> = text.lines().filter_map(table::parse).collect();
     if !output.status.success() || peers.is_empty() {
         return Err(format!("{} failed: {}", program.display(), text.trim()).into());
     }
     for peer in &peers {
-        println!("{}", peer.row());
+        println!("{}", table::row(peer));
     }
     for peer in &peers {
         let is_reliable = !peer.lossy_p50_ms.is_nan();

@@ -81,8 +81,8 @@ pub fn measure(library: &dyn Library, size: Size) -> Outcome<Report> {
     let (latency, overhead_single) = paced(library, size, 1, 0.0)?;
     Ok(Report {
         name: library.name(),
-        single: throughput(library, size, 1)?,
-        burst: throughput(library, size, BURST)?,
+        single: throughput(library, size, 1)?.0,
+        burst: throughput(library, size, BURST)?.0,
         latency,
         // A lost unreliable message has no latency.
         lossy: if library.is_reliable() { Some(paced(library, size, 1, LOSS)?.0) } else { None },
@@ -92,7 +92,9 @@ pub fn measure(library: &dyn Library, size: Size) -> Outcome<Report> {
 }
 
 /// Measures the CPU time of the server while every client always has one burst under way.
-pub fn throughput(library: &dyn Library, size: Size, burst: usize) -> Outcome<Throughput> {
+///
+/// Also returns the packets from and to all clients, if the library counts them.
+pub fn throughput(library: &dyn Library, size: Size, burst: usize) -> Outcome<(Throughput, Option<Traffic>)> {
     let server = library.start()?;
     let mut clients = library.connect(server.address, server.address, size.clients)?;
     connect_all(&mut *clients)?;
@@ -103,13 +105,13 @@ pub fn throughput(library: &dyn Library, size: Size, burst: usize) -> Outcome<Th
     let (cpu, traffic, began) = (server.cpu_seconds()?, clients.packets(), Instant::now());
     run.until(&mut *clients, began + size.measured)?;
     let traffic = clients.packets().zip(traffic).map(|(after, before)| after.since(before));
-    Ok(Throughput {
+    let throughput = Throughput {
         echoed: run.echoed,
         lost: run.lost,
         wall_seconds: began.elapsed().as_secs_f64(),
         cpu_seconds: server.cpu_seconds()? - cpu,
-        traffic,
-    })
+    };
+    Ok((throughput, traffic))
 }
 
 fn connect_all(clients: &mut dyn Clients) -> Outcome {
@@ -182,7 +184,7 @@ fn paced(library: &dyn Library, size: Size, burst: usize, loss: f64) -> Outcome<
     // What is still under way comes back, resent if need be.
     run.until(&mut *clients, Instant::now() + PATIENCE * 4, true)?;
     let messages = 2 * run.sent;
-    Ok((Latency::new(run.times, run.sent), Overhead { traffic, messages }))
+    Ok((Latency::new(run.times), Overhead { traffic, messages }))
 }
 
 /// Clients that send at a fixed interval.

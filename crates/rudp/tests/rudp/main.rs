@@ -1,5 +1,9 @@
 //! Behaviour of reliable UDP, through its public interface.
 
+mod bad_packets;
+mod congestion;
 mod delivery;
 mod handshake;
+mod lifetime;
+mod simulation;
 mod support;

@@ -137,7 +137,7 @@ async fn a_used_token_opens_no_second_connection() {
     let mut first = UdpClient::start((address, &token)).await;
     first.hello(&hello).await.expect("the token is new");
     first.client.close(0);
-    first.run_until("the close", |client| client.state() != ConnectionState::Open).await;
+    first.run_until("the close", |client| matches!(client.state(), ConnectionState::Closed(_))).await;
     observed.accepted = accepted(&observed.server);
     until("the first connection to end", || observed.server.connections() == 1).await;
     let mut second = UdpClient::start((address, &token)).await;
