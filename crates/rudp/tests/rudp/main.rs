@@ -1,5 +1,6 @@
 //! Behaviour of reliable UDP, through its public interface.
 
+mod allocations;
 mod bad_packets;
 mod congestion;
 mod delivery;
