@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 /// Group with a port that no other test uses, on loopback.
 async fn lan() -> LanSettings {
-    let free = UdpSocket::bind("127.0.0.1:0").await.expect("the socket works").local_addr().expect("the socket works");
+    let free = UdpSocket::bind("127.0.0.1:0").await.expect("a free port").local_addr().expect("an address");
     let group = SocketAddrV4::new(Ipv4Addr::new(239, 255, 73, 50), free.port());
     LanSettings { group, interface: Ipv4Addr::LOCALHOST }
 }
@@ -39,21 +39,20 @@ struct Stranger {
 
 impl Stranger {
     async fn new(lan: LanSettings) -> Stranger {
-        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("the socket works");
-        socket2::SockRef::from(&socket).set_multicast_if_v4(&Ipv4Addr::LOCALHOST).expect("the socket works");
+        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+        socket2::SockRef::from(&socket).set_multicast_if_v4(&Ipv4Addr::LOCALHOST).expect("an interface");
         Stranger { socket, lan }
     }
 
     async fn send(&self, packet: &[u8]) {
-        self.socket.send_to(packet, self.lan.group).await.expect("the socket works");
+        self.socket.send_to(packet, self.lan.group).await.expect("sent");
     }
 
     /// Next answer to a query of this nonce, without those of others.
     async fn answer(&self, nonce: u64) -> (LanAnswer, usize) {
         let mut packet = [0; 2_048];
         loop {
-            let length =
-                timeout(DEADLINE, self.socket.recv(&mut packet)).await.expect("an answer").expect("the socket works");
+            let length = timeout(DEADLINE, self.socket.recv(&mut packet)).await.expect("an answer").expect("received");
             match LanAnswer::decode(&packet[..length]) {
                 Ok(answer) if answer.nonce == nonce => return (answer, length),
                 _ => {}
@@ -65,8 +64,7 @@ impl Stranger {
         self.send(&watch.encode()).await;
         let mut packet = [0; 2_048];
         loop {
-            let length =
-                timeout(DEADLINE, self.socket.recv(&mut packet)).await.expect("an offer").expect("the socket works");
+            let length = timeout(DEADLINE, self.socket.recv(&mut packet)).await.expect("an offer").expect("received");
             if let Ok(offer) = LanOffer::decode(&packet[..length]) {
                 return offer;
             }
@@ -77,7 +75,7 @@ impl Stranger {
 async fn found_key(lan: &LanSettings) -> ServerKey {
     let search = async {
         loop {
-            let found = find_servers(lan, "", Duration::from_millis(300)).await.expect("the search works");
+            let found = find_servers(lan, "", Duration::from_millis(300)).await.expect("the sockets work");
             if let Some(server) = found.first() {
                 return server.key;
             }
