@@ -28,7 +28,7 @@ pub(crate) type PathNonce = [u8; 8];
 pub(crate) enum Frame<'a> {
     Unreliable(&'a [u8]),
     Sequenced(&'a [u8]),
-    Reliable(Lane, Piece<'a>),
+    Reliable(ReliableChannel, Piece<'a>),
     Ping,
     PathChallenge(PathNonce),
     PathResponse(PathNonce),
@@ -37,7 +37,7 @@ pub(crate) enum Frame<'a> {
 
 /// Reliable channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lane {
+pub(crate) enum ReliableChannel {
     Ordered,
     Unordered,
 }
@@ -72,10 +72,10 @@ impl<'a> Frame<'a> {
         let frame = match (head >> 11) as u8 {
             UNRELIABLE => Frame::Unreliable(body.0),
             SEQUENCED => Frame::Sequenced(body.0),
-            ORDERED => Frame::Reliable(Lane::Ordered, Piece::read_whole(&mut body)?),
-            UNORDERED => Frame::Reliable(Lane::Unordered, Piece::read_whole(&mut body)?),
-            ORDERED_FRAGMENT => Frame::Reliable(Lane::Ordered, Piece::read_fragment(&mut body)?),
-            UNORDERED_FRAGMENT => Frame::Reliable(Lane::Unordered, Piece::read_fragment(&mut body)?),
+            ORDERED => Frame::Reliable(ReliableChannel::Ordered, Piece::read_whole(&mut body)?),
+            UNORDERED => Frame::Reliable(ReliableChannel::Unordered, Piece::read_whole(&mut body)?),
+            ORDERED_FRAGMENT => Frame::Reliable(ReliableChannel::Ordered, Piece::read_fragment(&mut body)?),
+            UNORDERED_FRAGMENT => Frame::Reliable(ReliableChannel::Unordered, Piece::read_fragment(&mut body)?),
             PING => Frame::Ping,
             PATH_CHALLENGE => Frame::PathChallenge(body.array()?),
             PATH_RESPONSE => Frame::PathResponse(body.array()?),
@@ -122,7 +122,7 @@ impl<'a> Frame<'a> {
         match self {
             Frame::Unreliable(_) => UNRELIABLE,
             Frame::Sequenced(_) => SEQUENCED,
-            Frame::Reliable(lane, piece) => lane.kind(piece.total > 1),
+            Frame::Reliable(channel, piece) => channel.kind(piece.total > 1),
             Frame::Ping => PING,
             Frame::PathChallenge(_) => PATH_CHALLENGE,
             Frame::PathResponse(_) => PATH_RESPONSE,
@@ -141,13 +141,13 @@ impl<'a> Frame<'a> {
     }
 }
 
-impl Lane {
+impl ReliableChannel {
     fn kind(self, is_fragment: bool) -> u8 {
         match (self, is_fragment) {
-            (Lane::Ordered, false) => ORDERED,
-            (Lane::Unordered, false) => UNORDERED,
-            (Lane::Ordered, true) => ORDERED_FRAGMENT,
-            (Lane::Unordered, true) => UNORDERED_FRAGMENT,
+            (ReliableChannel::Ordered, false) => ORDERED,
+            (ReliableChannel::Unordered, false) => UNORDERED,
+            (ReliableChannel::Ordered, true) => ORDERED_FRAGMENT,
+            (ReliableChannel::Unordered, true) => UNORDERED_FRAGMENT,
         }
     }
 }

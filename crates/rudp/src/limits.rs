@@ -9,7 +9,7 @@ use crate::seal::TAG_BYTES;
 /// Longest datagram. Every path of the Internet carries it unfragmented: IPv6 guarantees 1,280 bytes, headers included.
 pub const DATAGRAM_BYTES_MAX: usize = 1_200;
 
-/// Longest reliable message. Above [`FRAGMENT_BYTES`] it is sent in fragments.
+/// Longest reliable message. A long one is sent in fragments.
 pub const MESSAGE_BYTES_MAX: usize = 65_536;
 
 /// Longest unreliable or sequenced message, which fits one datagram beside the longest acknowledgement.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::frame::Lane;
+use crate::frame::ReliableChannel;
 use crate::limits::PACKETS_UNDER_WAY_MAX;
 
 /// Slots of the first allocation.
@@ -18,7 +18,7 @@ pub(crate) struct Segment {
     /// Low 32 bits of the message number.
     pub message: u32,
     pub index: u8,
-    pub lane: Lane,
+    pub channel: ReliableChannel,
 }
 
 /// Fate of a sent packet.

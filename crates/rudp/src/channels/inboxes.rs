@@ -5,7 +5,7 @@ use super::ordered::OrderedInbox;
 use super::sequenced::SequencedFilter;
 use super::unordered::UnorderedInbox;
 use crate::channel::Channel;
-use crate::frame::{Lane, Piece};
+use crate::frame::{Piece, ReliableChannel};
 
 /// Receiving ends of all channels.
 #[derive(Default)]
@@ -19,13 +19,17 @@ impl Inboxes {
     /// Handles a reliable message or fragment.
     pub(crate) fn handle(
         &mut self,
-        lane: Lane,
+        channel: ReliableChannel,
         piece: Piece<'_>,
         take: &mut dyn FnMut(Channel, &[u8]),
     ) -> Result<(), Violation> {
-        match lane {
-            Lane::Ordered => self.ordered.handle(piece, &mut |message| take(Channel::ReliableOrdered, message)),
-            Lane::Unordered => self.unordered.handle(piece, &mut |message| take(Channel::ReliableUnordered, message)),
+        match channel {
+            ReliableChannel::Ordered => {
+                self.ordered.handle(piece, &mut |message| take(Channel::ReliableOrdered, message))
+            }
+            ReliableChannel::Unordered => {
+                self.unordered.handle(piece, &mut |message| take(Channel::ReliableUnordered, message))
+            }
         }
     }
 

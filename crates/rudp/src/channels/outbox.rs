@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::byte_queue::ByteQueue;
 use crate::channel::SendError;
-use crate::frame::{Frame, Lane, Piece};
+use crate::frame::{Frame, Piece, ReliableChannel};
 use crate::limits::{FRAGMENT_BYTES, MESSAGES_UNDER_WAY_MAX, WINDOW_BYTES_MAX};
 use crate::sent_ring::{Segment, SentRing};
 
@@ -13,7 +13,7 @@ const MESSAGE_OVERHEAD_BYTES: usize = size_of::<Outgoing>();
 
 /// Messages of a reliable channel from the oldest that is not acknowledged to the newest.
 pub(crate) struct Outbox {
-    lane: Lane,
+    channel: ReliableChannel,
     bytes: ByteQueue,
     messages: VecDeque<Outgoing>,
     /// Number of `messages[0]`.
@@ -40,9 +40,9 @@ struct Outgoing {
 }
 
 impl Outbox {
-    pub(crate) fn new(lane: Lane) -> Outbox {
+    pub(crate) fn new(channel: ReliableChannel) -> Outbox {
         Outbox {
-            lane,
+            channel,
             bytes: ByteQueue::default(),
             messages: VecDeque::new(),
             first: 0,
@@ -186,12 +186,12 @@ impl Outbox {
         let message = &self.messages[message];
         let (position, length) = message.range(index);
         let bytes = self.bytes.get(position, length);
-        let frame = Frame::Reliable(self.lane, Piece { number: number as u16, index, total: message.total, bytes });
+        let frame = Frame::Reliable(self.channel, Piece { number: number as u16, index, total: message.total, bytes });
         if out.len() + frame.encoded_bytes() > end {
             return false;
         }
         frame.write(out);
-        ring.add_segment(Segment { message: number as u32, index, lane: self.lane });
+        ring.add_segment(Segment { message: number as u32, index, channel: self.channel });
         true
     }
 

@@ -1,7 +1,7 @@
 //! Outboxes of both reliable channels.
 
 use super::outbox::Outbox;
-use crate::frame::Lane;
+use crate::frame::ReliableChannel;
 use crate::sent_ring::{Segment, SentRing};
 
 /// Outboxes of both reliable channels.
@@ -12,7 +12,7 @@ pub(crate) struct Outboxes {
 
 impl Outboxes {
     pub(crate) fn new() -> Outboxes {
-        Outboxes { ordered: Outbox::new(Lane::Ordered), unordered: Outbox::new(Lane::Unordered) }
+        Outboxes { ordered: Outbox::new(ReliableChannel::Ordered), unordered: Outbox::new(ReliableChannel::Unordered) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -41,12 +41,12 @@ impl Outboxes {
 
     /// A segment has arrived.
     pub(crate) fn acknowledged(&mut self, segment: Segment) {
-        self.of(segment.lane).acknowledged(segment);
+        self.of(segment.channel).acknowledged(segment);
     }
 
     /// A segment was lost, or is to be sent again to be sure.
     pub(crate) fn lost(&mut self, segment: Segment) {
-        self.of(segment.lane).lost(segment);
+        self.of(segment.channel).lost(segment);
     }
 
     /// Frees memory that is not in use.
@@ -55,10 +55,10 @@ impl Outboxes {
         self.unordered.release();
     }
 
-    fn of(&mut self, lane: Lane) -> &mut Outbox {
-        match lane {
-            Lane::Ordered => &mut self.ordered,
-            Lane::Unordered => &mut self.unordered,
+    fn of(&mut self, channel: ReliableChannel) -> &mut Outbox {
+        match channel {
+            ReliableChannel::Ordered => &mut self.ordered,
+            ReliableChannel::Unordered => &mut self.unordered,
         }
     }
 }

@@ -158,7 +158,7 @@ impl Connection {
             Frame::Sequenced(message) if is_open && self.inboxes.sequenced.accepts(envelope.number) => {
                 take(Channel::Sequenced, message);
             }
-            Frame::Reliable(lane, piece) if is_open => self.inboxes.handle(lane, piece, take)?,
+            Frame::Reliable(channel, piece) if is_open => self.inboxes.handle(channel, piece, take)?,
             // Nobody takes messages after a close by this endpoint.
             Frame::Unreliable(_) | Frame::Sequenced(_) | Frame::Reliable(..) | Frame::Ping => {}
             Frame::PathChallenge(nonce) => self.path_response = Some(nonce),
