@@ -27,6 +27,11 @@ pub trait Transport: Send + 'static {
     /// Queues a message. An unreliable one may be dropped if the transport is busy.
     fn queue(&mut self, path: DeliveryPath, message: &[u8]);
 
+    /// Queues several messages of one path.
+    fn queue_all(&mut self, path: DeliveryPath, messages: &mut dyn Iterator<Item = &[u8]>) {
+        messages.for_each(|message| self.queue(path, message));
+    }
+
     /// Framing of reliable messages, if other connections share it: then a message for many clients is framed once.
     fn shared_framing(&self) -> Option<Framing> {
         None

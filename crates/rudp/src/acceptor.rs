@@ -98,6 +98,11 @@ impl Acceptor {
         outcome.unwrap_or_else(Handshake::Dropped)
     }
 
+    /// Number of used tokens that are remembered.
+    pub fn used_tokens(&self) -> usize {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     fn challenge(&self, origin: Origin, datagram: &[u8], answer: &mut Vec<u8>) -> Result<Handshake, DropReason> {
         let opening = Opening::read_request(datagram)?;
         let token = self.open(origin, opening)?;
@@ -148,15 +153,15 @@ impl Acceptor {
         let keys = own.agree(client, &token.secret, client).ok_or(DropReason::BadKey)?;
         let bytes = accept.to_bytes(client, &token.secret);
         answer.extend_from_slice(&bytes);
-        used.insert(token.id, token.grant.expires, TokenUse { from: origin.from, public: *client, accept: bytes });
+        used.insert(token.id, token.expires, TokenUse { from: origin.from, public: *client, accept: bytes });
         let parts = Parts { side: Side::Server, id: accept.id, peer: origin.from, keys };
         let connection = Connection::new(origin.now, parts, self.settings);
-        Ok(Handshake::Accepted(Box::new(Accepted { connection, account: token.grant.account })))
+        Ok(Handshake::Accepted(Box::new(Accepted { connection, account: token.account() })))
     }
 
     fn open(&self, origin: Origin, opening: Opening<'_>) -> Result<OpenedToken, DropReason> {
         let token = self.key.open(opening.sealed).ok_or(DropReason::BadToken)?;
-        if token.grant.expires <= origin.unix_seconds { Err(DropReason::ExpiredToken) } else { Ok(token) }
+        if token.expires <= origin.unix_seconds { Err(DropReason::ExpiredToken) } else { Ok(token) }
     }
 }
 

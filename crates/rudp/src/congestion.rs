@@ -13,8 +13,9 @@ const WINDOW_MIN: usize = 4 * DATAGRAM_BYTES_MAX;
 /// Largest window: as many packets as can be under way.
 const WINDOW_MAX: usize = PACKETS_UNDER_WAY_MAX as usize * DATAGRAM_BYTES_MAX;
 
-/// Samples of a round before its round-trip time is compared with that of the round before (RFC 9406).
-const ROUND_SAMPLES: u32 = 8;
+/// Samples of a round before its round-trip time is compared with that of the round before (RFC 9406). The peer is asked
+/// for four acknowledgements per round.
+const ROUND_SAMPLES: u32 = 3;
 
 /// Bounds of the rise of the round-trip time that ends the slow start (RFC 9406).
 const RISE_MIN: Duration = Duration::from_millis(4);

@@ -73,7 +73,7 @@ pub const CLOSE_LINGER_MAX: Duration = Duration::from_secs(2);
 /// Wait between two path challenges to the same address.
 pub const PATH_CHALLENGE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Number of challenges that an address gets before it is given up.
+/// Number of challenges that an address gets for a packet that came from it.
 pub const PATH_CHALLENGES_MAX: u8 = 5;
 
 const PAYLOAD_BYTES_MIN: usize = DATAGRAM_BYTES_MAX - HEADER_BYTES_MAX - ACK_BYTES_MAX - TAG_BYTES;

@@ -49,15 +49,15 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Kind of a packet by its first byte.
+    /// Kind of a packet by its first byte. Packets of the handshake have no flags.
     pub(crate) fn of(first: u8) -> Option<Kind> {
-        match first & 0xF0 {
+        match first {
             0x90 => Some(Kind::Request),
             0xA0 => Some(Kind::Challenge),
             0xB0 => Some(Kind::Response),
             0xC0 => Some(Kind::Accept),
-            0xD0 => Some(Kind::ToServer),
-            0xE0 => Some(Kind::ToClient),
+            0xD0..=0xDF => Some(Kind::ToServer),
+            0xE0..=0xEF => Some(Kind::ToClient),
             _ => None,
         }
     }

@@ -24,6 +24,11 @@ impl PathCandidate {
         Some(PathCandidate { address, nonce, challenges: 0, next_challenge: now })
     }
 
+    /// Another packet came from the address: it is challenged for longer.
+    pub(crate) fn renew(&mut self) {
+        self.challenges = self.challenges.min(1);
+    }
+
     /// Moment of the next challenge, `None` once the address is given up.
     pub(crate) fn next_challenge(&self) -> Option<Duration> {
         (self.challenges < PATH_CHALLENGES_MAX).then_some(self.next_challenge)

@@ -90,7 +90,7 @@ impl Recovery {
     /// Moment at which `handle_time` has something to do.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         if self.under_way == 0 || self.is_probe_due {
-            return None;
+            return self.loss_at;
         }
         let probe_at = self.content_at + self.probe_wait();
         Some(self.loss_at.map_or(probe_at, |loss_at| loss_at.min(probe_at)))
@@ -153,12 +153,11 @@ impl Recovery {
 
     /// Declares packets lost whose time has come, and decides to probe.
     pub(crate) fn handle_time(&mut self, now: Duration, outboxes: &mut Outboxes) {
-        if self.deadline().is_none_or(|deadline| now < deadline) {
-            return;
-        }
         if self.loss_at.is_some_and(|loss_at| loss_at <= now) {
             self.detect_losses(now, outboxes);
             self.ring.retire();
+        }
+        if self.deadline().is_none_or(|deadline| now < deadline) {
             return;
         }
         self.probes += 1;
@@ -166,8 +165,7 @@ impl Recovery {
         if self.probes == STALLED_PROBES {
             self.congestion.stalled();
         }
-        // The probe carries what the oldest packet carried, in case only the acknowledgement was lost nothing is gained,
-        // but if the packet was lost a round trip is.
+        // The probe repeats the content of the oldest packet: if that was lost, it is repaired a round trip earlier.
         if let Some(packet) = self.ring.get(self.ring.oldest()) {
             self.ring.segments(packet).for_each(|segment| outboxes.lost(segment));
         }

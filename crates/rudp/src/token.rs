@@ -131,9 +131,10 @@ impl TokenKey {
         let nonce = Nonce::assume_unique_for_key(*id);
         let mut reader = Reader(self.key.open_in_place(nonce, Aad::from([VERSION]), &mut bytes).ok()?);
         let (expires, secret) = (reader.u64()?, reader.array()?);
-        let length = usize::from(reader.u8()?);
-        let account = str::from_utf8(reader.take(length)?).ok()?;
-        Some(OpenedToken { id: *id, secret, grant: TokenGrant { account: account.to_owned(), expires } })
+        let account_bytes = usize::from(reader.u8()?);
+        let account = reader.array()?;
+        str::from_utf8(account.get(..account_bytes)?).ok()?;
+        Some(OpenedToken { id: *id, secret, expires, account, account_bytes })
     }
 }
 
@@ -143,11 +144,20 @@ impl fmt::Debug for TokenKey {
     }
 }
 
-/// Content of a token, read by the server.
+/// Content of a token, read by the server. It allocates nothing: a token may come from anybody until it is accepted.
 pub(crate) struct OpenedToken {
     pub id: TokenId,
     pub secret: Secret,
-    pub grant: TokenGrant,
+    pub expires: u64,
+    account: [u8; ACCOUNT_BYTES_MAX],
+    account_bytes: usize,
+}
+
+impl OpenedToken {
+    /// Account that may connect.
+    pub(crate) fn account(&self) -> String {
+        String::from_utf8_lossy(&self.account[..self.account_bytes]).into_owned()
+    }
 }
 
 /// Token with which a client connects once.

@@ -39,6 +39,10 @@ impl UsedTokens {
         self.uses.get(id)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.uses.len()
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.uses.len() >= USED_TOKENS_MAX
     }
@@ -46,5 +50,29 @@ impl UsedTokens {
     pub(crate) fn insert(&mut self, id: TokenId, expires: u64, token_use: TokenUse) {
         self.expiries.push(Reverse((expires, id)));
         self.uses.insert(id, token_use);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_memory_stays_full_until_tokens_expire() {
+        let from = SocketAddr::from(([10, 0, 0, 1], 1));
+        let mut used = UsedTokens::default();
+        for index in 0..USED_TOKENS_MAX as u64 {
+            assert!(!used.is_full());
+            let mut id = TokenId::default();
+            id[..8].copy_from_slice(&index.to_be_bytes());
+            used.insert(id, 100 + index % 2, TokenUse { from, public: [0; 32], accept: [0; 57] });
+        }
+        used.expire(99);
+        assert!(used.is_full());
+        used.expire(100);
+        assert_eq!(used.len(), USED_TOKENS_MAX / 2);
+        used.expire(101);
+        assert_eq!(used.len(), 0);
+        assert!(used.expiries.is_empty());
     }
 }

@@ -223,7 +223,7 @@ impl PublicBackend for ServerBackend {
             protocol: PROTOCOL_VERSION,
             room_types: room_types.collect(),
             web_transport,
-            udp: self.udp.as_ref().map(UdpTokens::info),
+            udp: self.udp.as_ref().and_then(UdpTokens::info),
             guests: self.guests.is_some(),
         }
     }

@@ -3,8 +3,8 @@
 //! A game in Rust is a program of its own. It creates a [`Server`], adds room types ([`Server::game`], [`Server::relay`]),
 //! hooks, functions and pages, and calls [`Server::main`]. That parses the command line and runs one of the
 //! [commands](commands::Command): `serve`, `check`, `token`, `migrate`, `backup`, `restore`, `seed`, `rooms`, `admin`,
-//! `replay`, `record`, `find`, `spectate` or `load`. [`Server::start`] runs a server inside another program and returns a
-//! [`RunningServer`].
+//! `replay`, `record`, `driver`, `find`, `spectate` or `load`. [`Server::start`] runs a server inside another program and
+//! returns a [`RunningServer`].
 //!
 //! - [`config`] declares every setting once: default, bounds, description, file key, environment variable and flag.
 //! - [`services`] has accounts, storage, leaderboards and the other services, for hooks and functions.
@@ -26,6 +26,7 @@ mod running;
 mod script_editor;
 mod scripting;
 mod server;
+mod shared_memory;
 mod udp;
 
 pub use aether_api::{PageAsset, PageFile, Pages};

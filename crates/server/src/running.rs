@@ -12,8 +12,9 @@ use crate::node;
 use crate::script_editor::ScriptEditor;
 use crate::scripting;
 use crate::server::{Server, relayed_matches};
+use crate::shared_memory::{self, DriverUdp, Drivers};
 use crate::tokens::Tokens;
-use crate::udp;
+use crate::udp::{self, UdpTokens};
 use aether_api::listener::{self, Http2Settings, ListenerSettings, TcpSettings};
 use aether_api::socket::SocketSettings;
 use aether_api::{AllowedOrigins, Pages, PublicApi, TrustedProxies};
@@ -193,11 +194,7 @@ impl RunningServer {
         let lobby = Arc::new(lobby);
         let gateway =
             Gateway::new(Arc::clone(&lobby) as _, connection_settings(&config), ConnectionMetrics::new(&registry));
-        let (http_listener, http) = listen(config.http.address, "http.address").await?;
-        let (admin_listener, admin) = listen(config.http.admin_address, "http.admin_address").await?;
-        let transport = open_webtransport(&config, http, &server.encodings, &registry)?;
-        let (udp, udp_tokens) = udp::open(&config, http, &registry)?.map(|open| (open.listener, open.tokens)).unzip();
-        let udp_address = udp.as_ref().map(UdpListener::local_address);
+        let (listeners, udp) = Listeners::open(&config, &server.encodings, &registry).await?;
         let admin_key = AdminKey::open(&config).map_err(StartError::Config)?;
         let parts = ServerBackendParts {
             services: Arc::clone(&services),
@@ -209,15 +206,15 @@ impl RunningServer {
             sessions: Arc::clone(&sessions),
             registry: registry.clone(),
             editor: scripts.as_ref().map(|scripts| Arc::new(ScriptEditor::new(scripts, &services))),
-            web_transport: transport.as_ref().map(|open| (open.certificates.clone(), open.address)),
-            udp: udp_tokens,
+            web_transport: listeners.webtransport.as_ref().map(|open| (open.certificates.clone(), open.address)),
+            udp,
         };
         let backend = Arc::new(ServerBackend::new(&config, parts, version));
         let mut running = RunningServer {
-            http,
-            admin,
-            webtransport: transport.as_ref().map(|open| open.address),
-            udp: udp_address,
+            http: listeners.http.1,
+            admin: listeners.admin.1,
+            webtransport: listeners.webtransport.as_ref().map(|open| open.address),
+            udp: listeners.udp.as_ref().map(UdpListener::local_address),
             services,
             scripts,
             reloader: None,
@@ -233,17 +230,30 @@ impl RunningServer {
             remove_ended_thread: None,
         };
         let program = (name, pages, Arc::new(server.encodings));
-        running.serve_http(&config, &lobby, program, http_listener, admin_listener)?;
-        if let Some(transport) = transport {
-            running.serve_webtransport(transport);
-        }
-        if let Some(listener) = udp {
-            running.serve_udp(listener);
-        }
-        running.tasks.extend(lan::serve(&config, http, (name, version), &running.rooms, &running.registry)?);
+        running.serve(&config, &lobby, program, listeners)?;
+        running.tasks.extend(lan::serve(&config, running.http, (name, version), &running.rooms, &running.registry)?);
         running.start_maintenance(lobby);
         running.start_services_tasks(config);
         Ok(running)
+    }
+
+    /// Serves the clients of all listeners.
+    fn serve(
+        &mut self,
+        config: &Config,
+        lobby: &RoomLobby,
+        program: (&'static str, Pages, Arc<Encodings>),
+        listeners: Listeners,
+    ) -> Result<(), StartError> {
+        self.serve_http(config, lobby, program, listeners.http.0, listeners.admin.0)?;
+        if let Some(webtransport) = listeners.webtransport {
+            self.serve_webtransport(webtransport);
+        }
+        if let Some(udp) = listeners.udp {
+            self.serve_udp(udp);
+        }
+        self.tasks.extend(listeners.drivers.map(|drivers| shared_memory::serve(drivers, &self.gateway)));
+        Ok(())
     }
 
     fn serve_http(
@@ -555,6 +565,33 @@ fn live_sessions(config: &Config, services: &Services) -> LiveSessions {
     };
     let sessions = &services.sessions;
     LiveSessions::new(Arc::clone(sessions.revocations()), Arc::clone(sessions.roles()), settings)
+}
+
+/// Listeners on their addresses, before anyone is served.
+struct Listeners {
+    http: (TcpListener, SocketAddr),
+    admin: (TcpListener, SocketAddr),
+    webtransport: Option<OpenWebTransport>,
+    udp: Option<UdpListener>,
+    drivers: Option<Drivers>,
+}
+
+impl Listeners {
+    /// Opens all listeners. Also returns what issues the connect tokens of UDP.
+    async fn open(
+        config: &Config,
+        encodings: &Encodings,
+        registry: &Registry,
+    ) -> Result<(Listeners, Option<UdpTokens>), StartError> {
+        let http = listen(config.http.address, "http.address").await?;
+        let admin = listen(config.http.admin_address, "http.admin_address").await?;
+        let webtransport = open_webtransport(config, http.1, encodings, registry)?;
+        let drivers = shared_memory::open(config, encodings, registry)?;
+        let driver_udp = drivers.as_ref().map(DriverUdp::of);
+        let open_udp = udp::open(config, http.1, driver_udp, registry)?;
+        let (udp, tokens) = open_udp.map(|open| (open.listener, open.tokens)).unzip();
+        Ok((Listeners { http, admin, webtransport, udp: udp.flatten(), drivers }, tokens))
+    }
 }
 
 /// WebTransport on its address, before anyone is served.

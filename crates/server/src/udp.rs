@@ -4,6 +4,7 @@ use crate::backend::{LOCAL_GUESTS, NetworkRates};
 use crate::clock::unix_seconds;
 use crate::config::Config;
 use crate::running::StartError;
+use crate::shared_memory::DriverUdp;
 use aether_api::{ApiError, RequestPeer};
 use aether_limits::RateLimit;
 use aether_metrics::Registry;
@@ -19,40 +20,64 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Issues connect tokens. Their key is that of this start of the server, so a token of an earlier start is not accepted.
+/// Issues connect tokens. Their key is that of this start of the server, or of the driver's start, so a token of an earlier
+/// start is not accepted.
 pub(crate) struct UdpTokens {
-    key: Arc<TokenKey>,
-    address: SocketAddr,
+    endpoint: UdpEndpoint,
     token_seconds: u32,
     rates: NetworkRates,
 }
 
+/// Owner of the socket.
+enum UdpEndpoint {
+    /// This process.
+    Own(Arc<TokenKey>, SocketAddr),
+    /// A driver process, while one is attached.
+    Driver(DriverUdp),
+}
+
 /// The listener on its address, before anyone is served.
 pub(crate) struct OpenUdp {
-    pub listener: UdpListener,
+    /// None if a driver process listens.
+    pub listener: Option<UdpListener>,
     pub tokens: UdpTokens,
 }
 
 /// Opens the listener, if it is enabled.
-pub(crate) fn open(config: &Config, http: SocketAddr, registry: &Registry) -> Result<Option<OpenUdp>, StartError> {
+pub(crate) fn open(
+    config: &Config,
+    http: SocketAddr,
+    driver: Option<DriverUdp>,
+    registry: &Registry,
+) -> Result<Option<OpenUdp>, StartError> {
     if !config.udp.enabled {
         return Ok(None);
+    }
+    let token_seconds = config.udp.token_seconds;
+    if let Some(driver) = driver {
+        let endpoint = UdpEndpoint::Driver(driver);
+        let tokens = UdpTokens { endpoint, token_seconds, rates: NetworkRates::default() };
+        return Ok(Some(OpenUdp { listener: None, tokens }));
     }
     // The IP address of HTTP is known to be one of this machine.
     let wanted = config.udp.address.unwrap_or_else(|| SocketAddr::new(http.ip(), config.udp_address().port()));
     let failed = |error: String| StartError::Udp(wanted, error);
     let key = Arc::new(TokenKey::random().map_err(|error| failed(error.to_string()))?);
+    let listener = UdpListener::bind(&listener_settings(config, wanted), Arc::clone(&key), registry)
+        .map_err(|error| failed(error.to_string()))?;
+    let endpoint = UdpEndpoint::Own(key, listener.local_address());
+    let tokens = UdpTokens { endpoint, token_seconds, rates: NetworkRates::default() };
+    Ok(Some(OpenUdp { listener: Some(listener), tokens }))
+}
+
+/// Returns the settings of a listener.
+pub(crate) fn listener_settings(config: &Config, address: SocketAddr) -> UdpListenerSettings {
     let idle = Duration::from_secs(config.connections.idle_seconds.into());
-    let settings = UdpListenerSettings {
+    UdpListenerSettings {
         sockets: u8::try_from(config.udp.sockets).unwrap_or(u8::MAX),
         requests: config.udp_request_rate(),
-        ..UdpListenerSettings::new(wanted, idle)
-    };
-    let listener =
-        UdpListener::bind(&settings, Arc::clone(&key), registry).map_err(|error| failed(error.to_string()))?;
-    let (address, token_seconds) = (listener.local_address(), config.udp.token_seconds);
-    let tokens = UdpTokens { key, address, token_seconds, rates: NetworkRates::default() };
-    Ok(Some(OpenUdp { listener, tokens }))
+        ..UdpListenerSettings::new(address, idle)
+    }
 }
 
 /// Serves connections until the notice to close, and then closes all of them.
@@ -74,9 +99,16 @@ pub(crate) async fn serve(mut listener: UdpListener, gateway: Arc<Gateway>, clos
 }
 
 impl UdpTokens {
-    /// Endpoint for the server information.
-    pub fn info(&self) -> UdpInfo {
-        UdpInfo { port: self.address.port() }
+    /// Endpoint for the server information; none while no driver listens.
+    pub fn info(&self) -> Option<UdpInfo> {
+        self.endpoint().map(|(_, address)| UdpInfo { port: address.port() })
+    }
+
+    fn endpoint(&self) -> Option<(Arc<TokenKey>, SocketAddr)> {
+        match &self.endpoint {
+            UdpEndpoint::Own(key, address) => Some((Arc::clone(key), *address)),
+            UdpEndpoint::Driver(driver) => driver.endpoint(),
+        }
     }
 
     /// Takes a share of the rate of the peer's network.
@@ -86,15 +118,19 @@ impl UdpTokens {
 
     /// Issues a token to an account. `host` is the name that the client used for this server.
     pub fn issue(&self, account: String, host: Option<&str>) -> Result<UdpGrant, ApiError> {
+        let Some((key, listening)) = self.endpoint() else {
+            let sentence = "No driver of reliable UDP is attached now: use WebTransport or WebSocket, or try again.";
+            return Err(ApiError::new(StatusCode::NOT_FOUND, "no_udp", sentence));
+        };
         let expires = unix_seconds() + u64::from(self.token_seconds);
-        let token = self.key.issue(&TokenGrant { account, expires }).map_err(|_| {
+        let token = key.issue(&TokenGrant { account, expires }).map_err(|_| {
             let sentence = "The server has no randomness for a token; its operator must look at the machine.";
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", sentence)
         })?;
-        let address = match host.filter(|_| self.address.ip().is_unspecified()) {
+        let address = match host.filter(|_| listening.ip().is_unspecified()) {
             // A server that listens on all addresses is reachable at the host that the client used.
-            Some(host) => format!("{host}:{}", self.address.port()),
-            None => self.address.to_string(),
+            Some(host) => format!("{host}:{}", listening.port()),
+            None => listening.to_string(),
         };
         Ok(UdpGrant { address, token: URL_SAFE_NO_PAD.encode(token.to_bytes()), expires })
     }

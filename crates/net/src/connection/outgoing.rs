@@ -36,6 +36,12 @@ impl<'a, T: Transport> OutgoingMessages<'a, T> {
         self.transport.queue(path, message);
     }
 
+    /// Queues several messages. `bytes` is their size.
+    pub fn queue_all<'m>(&mut self, path: DeliveryPath, messages: impl IntoIterator<Item = &'m [u8]>, bytes: usize) {
+        self.metrics.bytes_out.add(bytes as u64);
+        self.transport.queue_all(path, &mut messages.into_iter());
+    }
+
     /// Queues the message that the closure appends to an empty buffer. If it fails, the error is counted and nothing is
     /// queued.
     pub fn write<E>(

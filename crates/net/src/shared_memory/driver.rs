@@ -83,6 +83,11 @@ impl SharedMemoryDriver {
         }
     }
 
+    /// Ends the use of the region. Clients are then closed by their own tasks.
+    pub fn close(&self) {
+        self.link.close();
+    }
+
     /// Waits until the game has ended. Clients are then closed by their own tasks.
     pub async fn ended(&self) {
         self.link.ended().await;
@@ -91,7 +96,7 @@ impl SharedMemoryDriver {
 
 impl Drop for SharedMemoryDriver {
     fn drop(&mut self) {
-        self.link.close();
+        self.close();
     }
 }
 

@@ -11,6 +11,9 @@ use std::task::{Context, Poll, Waker};
 /// the window does not count.
 const WAITING_BYTES_MAX: usize = 2 * (WINDOW_BYTES + CHUNK_BYTES);
 
+/// Largest buffer that a connection keeps, in bytes; larger ones are freed.
+const KEPT_BYTES_MAX: usize = 4_096;
+
 /// Frames for one connection, written by the thread of the link and read by the task of the connection.
 #[derive(Default)]
 pub(super) struct Mailbox {
@@ -48,7 +51,10 @@ impl Mailbox {
         if state.frames.is_empty() {
             return if state.is_gone { Poll::Ready(false) } else { Poll::Pending };
         }
-        frames.clear();
+        match frames.capacity() {
+            0..=KEPT_BYTES_MAX => frames.clear(),
+            _ => *frames = Vec::new(),
+        }
         std::mem::swap(frames, &mut state.frames);
         Poll::Ready(true)
     }

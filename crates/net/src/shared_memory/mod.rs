@@ -25,7 +25,7 @@ mod transport;
 
 pub use aether_rings::{AttachError, GREETING_BYTES_MAX, RING_BYTES_MAX, RING_BYTES_MIN};
 pub use driver::{DriverClient, SharedMemoryDriver};
-pub use server::{SharedMemoryClient, SharedMemoryServer, SharedMemorySettings};
+pub use server::{DriverOffer, SharedMemoryClient, SharedMemoryServer, SharedMemorySettings};
 pub use transport::SharedMemoryTransport;
 
 /// Bytes of frames that one side of a connection may send before the other has handled them.

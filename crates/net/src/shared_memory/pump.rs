@@ -200,7 +200,7 @@ impl<T: Transport> Pump<T> {
     fn queue_game_gone(&mut self) {
         let closing = Closing {
             reason: CloseReason::Shutdown,
-            text: "The game server has ended. Connect again.".to_owned(),
+            text: "The connection to the game has ended. Connect again.".to_owned(),
             deadline_ms: 0,
             may_resume: true,
         };

@@ -27,14 +27,14 @@ const READY_MAX: usize = 1_024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Settings of the game's side.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SharedMemorySettings {
     /// Path of the socket on which drivers ask for a region.
     pub path: PathBuf,
     /// Bytes of each ring.
     pub ring_bytes: usize,
-    /// Bytes that every driver gets with its region, such as a key.
-    pub greeting: Vec<u8>,
+    /// Returns the bytes that a new driver gets with its region, such as a key of its own.
+    pub greeting: Arc<dyn Fn() -> Vec<u8> + Send + Sync>,
     /// Encodings that clients may use.
     pub encodings: Encodings,
 }
@@ -43,7 +43,16 @@ pub struct SharedMemorySettings {
 pub struct SharedMemoryServer {
     clients: mpsc::Receiver<SharedMemoryClient>,
     acceptor: AbortHandle,
-    udp: watch::Receiver<Option<SocketAddr>>,
+    offer: watch::Receiver<Option<DriverOffer>>,
+}
+
+/// Address on which a driver listens for the game.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DriverOffer {
+    /// Address of reliable UDP.
+    pub udp: SocketAddr,
+    /// Bytes that the driver got with its region.
+    pub greeting: Arc<[u8]>,
 }
 
 /// Client of a driver.
@@ -69,7 +78,7 @@ impl SharedMemoryServer {
         socket.set_nonblocking(true).map_err(failed)?;
         let socket = UnixListener::from_std(socket).map_err(failed)?;
         let (ready, clients) = mpsc::channel(READY_MAX);
-        let (offered, udp) = watch::channel(None);
+        let (offered, offer) = watch::channel(None);
         let acceptor = DriverAcceptor {
             _listener: listener,
             settings: Arc::new(settings),
@@ -80,7 +89,7 @@ impl SharedMemoryServer {
             offered,
         };
         let acceptor = tokio::spawn(acceptor.run(socket)).abort_handle();
-        Ok(SharedMemoryServer { clients, acceptor, udp })
+        Ok(SharedMemoryServer { clients, acceptor, offer })
     }
 
     /// Accepts the next client; none after the server has stopped.
@@ -88,10 +97,10 @@ impl SharedMemoryServer {
         self.clients.recv().await
     }
 
-    /// UDP address of the newest driver that listens on one.
+    /// Returns the offer of the newest driver that has made one, and follows its changes.
     #[must_use]
-    pub fn udp(&self) -> watch::Receiver<Option<SocketAddr>> {
-        self.udp.clone()
+    pub fn offer(&self) -> watch::Receiver<Option<DriverOffer>> {
+        self.offer.clone()
     }
 }
 
@@ -110,7 +119,7 @@ struct DriverAcceptor {
     waking: Arc<WakeTask>,
     drivers: Arc<Semaphore>,
     ready: mpsc::Sender<SharedMemoryClient>,
-    offered: watch::Sender<Option<SocketAddr>>,
+    offered: watch::Sender<Option<DriverOffer>>,
 }
 
 impl DriverAcceptor {
@@ -133,17 +142,18 @@ impl DriverAcceptor {
                 continue;
             };
             generation += 1;
+            let greeting: Arc<[u8]> = (self.settings.greeting)().into();
             let client = DriverClients {
                 encodings: self.settings.encodings.clone(),
                 ready: self.ready.clone(),
                 offered: self.offered.clone(),
-                udp: None,
+                greeting: Arc::clone(&greeting),
             };
             let (settings, metrics, waking) =
                 (Arc::clone(&self.settings), self.metrics.clone(), Arc::clone(&self.waking));
             drivers.spawn(async move {
                 let _permit = permit;
-                match attach(stream, settings, generation).await {
+                match attach(stream, settings.ring_bytes, generation, greeting).await {
                     Ok(endpoint) => serve_driver(endpoint, waking, client, generation, &metrics).await,
                     Err(error) => {
                         metrics.refused.inc();
@@ -157,10 +167,11 @@ impl DriverAcceptor {
 
 async fn attach(
     stream: UnixStream,
-    settings: Arc<SharedMemorySettings>,
+    ring_bytes: usize,
     generation: u64,
+    greeting: Arc<[u8]>,
 ) -> Result<RingEndpoint, AttachError> {
-    let create = move || aether_rings::create(stream, settings.ring_bytes, generation, &settings.greeting);
+    let create = move || aether_rings::create(stream, ring_bytes, generation, &greeting);
     // The handshake blocks, for some seconds at most.
     match tokio::task::spawn_blocking(create).await {
         Ok(result) => result,
@@ -208,18 +219,16 @@ impl Drop for GaugeGuard {
 struct DriverClients {
     encodings: Encodings,
     ready: mpsc::Sender<SharedMemoryClient>,
-    offered: watch::Sender<Option<SocketAddr>>,
-    /// Address that this driver offers.
-    udp: Option<SocketAddr>,
+    offered: watch::Sender<Option<DriverOffer>>,
+    greeting: Arc<[u8]>,
 }
 
 impl LinkFrames for DriverClients {
     fn handle(&mut self, link: &Arc<Link>, header: FrameHeader, body: &[u8]) -> Result<(), LinkError> {
         if header.kind == FrameKind::Offer {
             let OfferBody { udp } = serde_json::from_slice(body).map_err(|_| LinkError::Frame("offer"))?;
-            self.udp = udp;
-            if udp.is_some() {
-                self.offered.send_replace(udp);
+            if let Some(udp) = udp {
+                self.offered.send_replace(Some(DriverOffer { udp, greeting: Arc::clone(&self.greeting) }));
             }
             return Ok(());
         }
@@ -243,9 +252,8 @@ impl LinkFrames for DriverClients {
 impl Drop for DriverClients {
     fn drop(&mut self) {
         // Another driver may have taken over already.
-        let udp = self.udp;
         self.offered.send_if_modified(|offered| {
-            let is_own = udp.is_some() && *offered == udp;
+            let is_own = offered.as_ref().is_some_and(|offer| Arc::ptr_eq(&offer.greeting, &self.greeting));
             if is_own {
                 *offered = None;
             }

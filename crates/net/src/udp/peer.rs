@@ -118,7 +118,9 @@ impl Peer {
         let is_due = connection.next_timeout().is_none_or(|at| at <= now);
         let waker = state.waker_if(has_input);
         drop(state);
-        waker.map(Waker::wake);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
         if is_due { DatagramOutcome::Due } else { DatagramOutcome::Idle }
     }
 
@@ -142,7 +144,9 @@ impl Peer {
         }
         let waker = state.waker_if(outcome == TransmitOutcome::Closed);
         drop(state);
-        waker.map(Waker::wake);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
         outcome
     }
 

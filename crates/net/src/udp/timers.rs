@@ -45,7 +45,7 @@ impl TimerQueue {
 /// Rounds up, so that a deadline has passed when its timer fires.
 fn round_up(deadline: Duration) -> Milliseconds {
     let whole = u64::try_from(deadline.as_millis()).unwrap_or(NEVER - 1);
-    whole + u64::from(deadline.subsec_nanos() % 1_000_000 != 0)
+    whole + u64::from(!deadline.subsec_nanos().is_multiple_of(1_000_000))
 }
 
 #[cfg(test)]

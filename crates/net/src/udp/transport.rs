@@ -103,17 +103,27 @@ impl Transport for UdpTransport {
     }
 
     fn queue(&mut self, path: DeliveryPath, message: &[u8]) {
+        self.queue_all(path, &mut std::iter::once(message));
+    }
+
+    /// Takes the lock once for all messages.
+    fn queue_all(&mut self, path: DeliveryPath, messages: &mut dyn Iterator<Item = &[u8]>) {
         let channel = match path {
             DeliveryPath::Reliable => Channel::ReliableOrdered,
             DeliveryPath::Unreliable => Channel::Unreliable,
         };
-        let sent = self.peer.state().connection.send(channel, message);
-        match sent {
-            Ok(()) => {
-                self.backlog += message.len();
-                self.has_queued = true;
+        let mut failed = None;
+        let mut state = self.peer.state();
+        for message in messages {
+            match state.connection.send(channel, message) {
+                Ok(()) => self.backlog += message.len(),
+                Err(error) => failed = Some(error),
             }
-            Err(error) => self.handle_unsent(path, error),
+        }
+        drop(state);
+        self.has_queued = true;
+        if let Some(error) = failed {
+            self.handle_unsent(path, error);
         }
     }
 

@@ -16,6 +16,8 @@ const FAR_CLIENT: &str = "10.79.1.2";
 const PORTS: (u16, u16) = (7350, 7352);
 const BOTS: u64 = 8;
 const SECONDS: u64 = 12;
+/// Bots that join per second: a public server allows five guests per second of one address.
+const RAMP: &str = "3";
 
 /// Server and client with a bad network between them.
 struct Network {
@@ -77,11 +79,16 @@ async fn play(network: &Network, more: &[&str]) -> Value {
     let (address, bots, seconds) =
         (format!("http://{}:{}", network.address, PORTS.0), BOTS.to_string(), SECONDS.to_string());
     let load = ["load", "--address", &address, "--allow-remote", "--transport", "udp", "--bots", &bots, "--per-room"];
-    let load =
-        [&load[..], &[&bots, "--seconds", &seconds, "--room-type", "sandbox", "--json", "--quiet"], more].concat();
+    let load = [
+        &load[..],
+        &[&bots, "--seconds", &seconds, "--ramp", RAMP, "--room-type", "sandbox", "--json", "--quiet"],
+        more,
+    ]
+    .concat();
     let output = network.client.command(program(), &load).output();
     let output = timeout(DEADLINE * 3, output).await.expect("the bots end").expect("`aether load` starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}{}", text(&output.stderr), text(&output.stdout));
     let _ = std::fs::remove_dir_all(&data_dir);
     serde_json::from_slice(&output.stdout).expect("a report")
 }

@@ -55,8 +55,9 @@ async fn lan() -> Option<Lan> {
     let mut server = Reader::start(&servers, &arguments);
     assert_eq!(server.next().await["listening"]["http"], format!("{SERVER}:7350"));
     let address = format!("http://{SERVER}:7350");
-    let bots = ["load", "--address", &address, "--allow-remote", "--bots", "6", "--per-room", "6", "--seconds", "600"];
-    let bots = Reader::start(&servers, &[&bots[..], &["--room-type", "sandbox", "--quiet"]].concat());
+    let bots = ["load", "--address", &address, "--allow-remote", "--bots", "6", "--per-room", "6", "--ramp", "3"];
+    let bots =
+        Reader::start(&servers, &[&bots[..], &["--seconds", "600", "--room-type", "sandbox", "--quiet"]].concat());
     Some(Lan { viewers, _server: server, _bots: bots, data_dir, _servers: servers })
 }
 

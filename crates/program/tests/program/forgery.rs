@@ -23,7 +23,7 @@ async fn check_forgery(database: TestDatabase) {
     let setup = ServerSetup::new(&database, &settings);
     let server = setup.serve().await;
     let mut client = ApiClient::new_user(server.http).await;
-    for board in ["arena", "sandbox"] {
+    for board in ["arena", "asteroids", "sandbox"] {
         let path = format!("/v2/leaderboard/{board}");
         let forged = json!({ "score": "9000000000000000000" });
         let answer = client.post(&path, &forged).await.expect("the server answers");

@@ -4,6 +4,8 @@ mod admin;
 mod commands;
 mod commands_page;
 mod developer;
+#[cfg(target_os = "linux")]
+mod driver;
 mod durability;
 mod durable_rooms;
 mod forgery;

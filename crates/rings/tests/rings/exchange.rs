@@ -42,6 +42,19 @@ fn a_wait_without_a_message_ends_with_its_time() {
     assert_eq!(creator.receiver.wait(Some(Duration::from_millis(1))), Ok(BellEvent::TimedOut));
 }
 
+#[test]
+fn nobody_rings_while_both_sides_are_busy() {
+    let (mut creator, mut attacher) = pair();
+    let mut received = Vec::new();
+    for number in 0..MESSAGES {
+        creator.sender.try_send(&[&message(number)]).unwrap();
+        assert!(attacher.receiver.receive(&mut received).unwrap());
+    }
+    // A ring of the bell, the only system call of a message, would end these waits.
+    assert_eq!(attacher.receiver.wait(Some(Duration::ZERO)), Ok(BellEvent::TimedOut));
+    assert_eq!(creator.receiver.wait(Some(Duration::ZERO)), Ok(BellEvent::TimedOut));
+}
+
 /// Sends numbered messages, and sleeps while the ring is full.
 fn send_all(endpoint: &mut RingEndpoint) {
     for number in 0..MESSAGES {

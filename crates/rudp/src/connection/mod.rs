@@ -117,6 +117,22 @@ impl Connection {
         }
     }
 
+    /// Returns both ends of a connection with keys that everybody knows, for fuzzing.
+    #[doc(hidden)]
+    pub fn insecure_pair(
+        now: Duration,
+        client: SocketAddr,
+        server: SocketAddr,
+        settings: Settings,
+    ) -> (Connection, Connection) {
+        let parts = |side, peer| {
+            let keys = PacketKeys { to_server: PacketKey::new(&[1; 16]), to_client: PacketKey::new(&[2; 16]) };
+            Parts { side, id: ConnectionId(1), peer, keys }
+        };
+        let client_end = Connection::new(now, parts(Side::Client, server), settings);
+        (client_end, Connection::new(now, parts(Side::Server, client), settings))
+    }
+
     /// Identifier, chosen by the server.
     pub fn id(&self) -> ConnectionId {
         self.id

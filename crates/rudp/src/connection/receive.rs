@@ -7,7 +7,7 @@ use super::{Connection, Stage};
 use crate::ack::{Ack, Receipt};
 use crate::bytes::Reader;
 use crate::channel::Channel;
-use crate::channels::Violation;
+use crate::channels::{Inboxes, Violation};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::limits::{DATAGRAM_BYTES_MAX, FORGERIES_MAX};
@@ -115,6 +115,7 @@ impl Connection {
         };
         self.receipts.insert(now, receipt);
         if outcome.is_err() && !matches!(self.stage, Stage::Closed(_)) {
+            self.inboxes = Inboxes::default();
             self.begin_close(CODE_VIOLATION, CloseCause::Violation, Some(now));
         }
         outcome.map(|_| ()).map_err(|Violation| DropReason::Malformed)
@@ -173,10 +174,10 @@ impl Connection {
         if self.side == Side::Client || !is_newest {
             return;
         }
-        if envelope.from == self.peer {
-            self.path = None;
-        } else if self.path.as_ref().is_none_or(|path| path.address != envelope.from) {
-            self.path = PathCandidate::new(now, envelope.from).map(Box::new);
+        match &mut self.path {
+            path if envelope.from == self.peer => *path = None,
+            Some(path) if path.address == envelope.from => path.renew(),
+            path => *path = PathCandidate::new(now, envelope.from).map(Box::new),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::{Connection, Stage};
+use super::{Closing, Connection, Stage};
 use crate::frame::Frame;
 use crate::limits::{CLOSE_INTERVAL, CLOSE_LINGER_MAX, CLOSE_REPEATS, DATAGRAM_BYTES_MAX, PACKETS_MAX};
 use crate::packet::{FLAG_ACK, FLAG_ACK_NOW, write_header};
@@ -59,7 +59,7 @@ impl Connection {
         let mut at = |moment: Option<Duration>| next = moment.map_or(next, |moment| moment.min(next));
         match &self.stage {
             Stage::Closed(_) => return None,
-            Stage::Closing(closing) if self.is_delivered() => {
+            Stage::Closing(closing) if self.is_flushed(closing, self.now) => {
                 at(Some(closing.next));
                 return Some(next);
             }
@@ -114,7 +114,7 @@ impl Connection {
 
     fn due(&self, now: Duration) -> Option<Due> {
         if let Stage::Closing(closing) = &self.stage
-            && (self.is_delivered() || closing.linger_until.is_some_and(|until| until <= now))
+            && self.is_flushed(closing, now)
         {
             return (closing.next <= now).then_some(Due::Close(closing.code));
         }
@@ -198,8 +198,8 @@ impl Connection {
         self.outboxes.has_segment() || !self.unreliable.is_empty()
     }
 
-    /// Returns true if nothing reliable is left to be delivered.
-    fn is_delivered(&self) -> bool {
-        self.outboxes.is_empty()
+    /// Returns true if a close waits for nothing any more.
+    fn is_flushed(&self, closing: &Closing, now: Duration) -> bool {
+        self.outboxes.is_empty() || closing.linger_until.is_some_and(|until| until <= now)
     }
 }

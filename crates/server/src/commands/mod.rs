@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod backup;
 pub mod check;
+pub mod driver;
 pub mod find;
 mod load;
 pub mod migrate;
@@ -20,6 +21,7 @@ use admin::AdminArguments;
 use aether_load::LoadArguments;
 use backup::{BackupArguments, RestoreArguments};
 use check::CheckArguments;
+use driver::DriverArguments;
 use find::FindArguments;
 use migrate::MigrateArguments;
 use replay::ReplayArguments;
@@ -62,6 +64,8 @@ pub enum Command {
     Find(FindArguments),
     /// Watch a room on the local network, with a line per second
     Spectate(SpectateArguments),
+    /// Own the socket of reliable UDP for a server on this machine, until SIGTERM or SIGINT
+    Driver(DriverArguments),
     /// Run bots against a server and print a report
     Load(LoadArguments),
 }
@@ -83,6 +87,7 @@ impl Command {
             Command::Replay(arguments) => print(replay::run(&server, &arguments)),
             Command::Find(arguments) => print(block_on(arguments.run())),
             Command::Spectate(arguments) => print(block_on(arguments.run())),
+            Command::Driver(arguments) => driver::run(&arguments),
             Command::Load(arguments) => load::run(&server, arguments),
         }
     }

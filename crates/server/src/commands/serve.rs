@@ -108,7 +108,7 @@ fn print_addresses(running: &RunningServer, url: &str) {
     println!("{line}");
 }
 
-async fn any_signal(terminate: &mut Signal, interrupt: &mut Signal) {
+pub(super) async fn any_signal(terminate: &mut Signal, interrupt: &mut Signal) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

@@ -62,6 +62,8 @@ configuration! {
             webtransport: WebTransport,
             /// Realtime connections of native clients over reliable UDP.
             udp: Udp,
+            /// Driver processes on this machine, which own sockets in place of the server.
+            shared_memory: SharedMemory,
             /// The local network: searches for servers and rooms, and streams of rooms for spectators.
             multicast: Multicast,
             /// Limits of realtime connections, for every transport.
@@ -232,6 +234,17 @@ section! {
         /// Rate limit of one network's connect requests, with a burst of as many; 0 means no limit. Default: 50 on a public
         /// server, no limit on loopback. Players behind one router share a network.
         requests_per_second: Option<u32> = None;
+    }
+}
+
+section! {
+    /// Driver processes on this machine, which own sockets in place of the server.
+    pub struct SharedMemory {
+        /// Path of the Unix socket on which `aether driver` attaches. With it, the server opens no socket of reliable UDP
+        /// itself: a driver does, and passes messages on through shared memory. Needs Linux. Default: none.
+        path: Option<PathBuf> = None;
+        /// Size of the ring in each direction, rounded up to a power of two. Each driver takes twice as much memory.
+        ring_bytes: usize = 4_194_304, within 65_536..=67_108_864;
     }
 }
 

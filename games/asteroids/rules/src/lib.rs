@@ -5,21 +5,21 @@
 
 mod asteroid;
 mod autopilot;
-mod pilot;
 mod scores;
 mod ship;
 mod shot;
 mod space;
+mod standing;
 mod trial;
 mod wave;
 
 pub use asteroid::{Asteroid, AsteroidSize, drift, split};
 pub use autopilot::autopilot;
-pub use pilot::{Pilot, PilotStatus, lives_earned};
 pub use scores::{Explosion, ExplosionKind, HIGH_SCORES_MAX, HighScore, HighScores};
 pub use ship::{Controls, Maneuver, Ship, steer};
 pub use shot::{Shot, fly, meets};
 pub use space::{HEIGHT, WIDTH, is_near, offset, wrapped};
+pub use standing::{PlayStatus, Standing, lives_earned};
 pub use trial::trial;
 pub use wave::{ASTEROIDS_LARGE_MAX, Wave, asteroids_of};
 

@@ -47,10 +47,10 @@ pub struct Explosion {
     /// Velocity of what was destroyed, in units a second.
     #[replicate(range = -512.0..=512.0, step = 4.0)]
     pub velocity: [f32; 2],
-    /// What was destroyed.
+    /// Kind of the explosion.
     pub kind: ExplosionKind,
     /// Number of the player who destroyed it, or zero.
     pub by: u32,
     /// Number of the player whose ship it was, or zero.
-    pub pilot: u32,
+    pub player: u32,
 }

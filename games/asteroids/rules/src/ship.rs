@@ -30,7 +30,7 @@ pub struct Ship {
     /// True while nothing can destroy it. Only the server decides it.
     pub is_protected: bool,
     /// Number of the player.
-    pub pilot: u32,
+    pub player: u32,
 }
 
 /// Input of one tick.
@@ -55,7 +55,7 @@ pub struct Maneuver {
 impl Ship {
     /// Creates a ship at rest.
     #[must_use]
-    pub fn at(position: [f32; 2], pilot: u32) -> Ship {
+    pub fn at(position: [f32; 2], player: u32) -> Ship {
         let mut ship = Ship {
             position: wrapped(position),
             velocity: [0.0; 2],
@@ -63,7 +63,7 @@ impl Ship {
             reload: 0,
             is_thrusting: false,
             is_protected: false,
-            pilot,
+            player,
         };
         ship.snap();
         ship
@@ -76,7 +76,7 @@ impl Ship {
         let mut shot = Shot {
             position: wrapped([0, 1].map(|axis| self.position[axis] + nose[axis] * NOSE)),
             velocity: [0, 1].map(|axis| self.velocity[axis] + nose[axis] * SHOT_SPEED),
-            pilot: self.pilot,
+            player: self.player,
             steps_left: SHOT_STEPS,
         };
         shot.snap();

@@ -14,7 +14,7 @@ pub struct Shot {
     #[replicate(range = -1125.0..=1125.0, step = 0.9375)]
     pub velocity: [f32; 2],
     /// Number of the player who fired it.
-    pub pilot: u32,
+    pub player: u32,
     /// Remaining steps.
     #[replicate(skip)]
     pub steps_left: u8,

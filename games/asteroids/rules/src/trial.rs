@@ -6,7 +6,7 @@ use crate::{
 };
 use aether::prelude::*;
 
-const PILOTS: u32 = 4;
+const PLAYERS: u32 = 4;
 
 /// Lets a few players fly and shoot at random. Returns a hash over all their states.
 ///
@@ -34,8 +34,8 @@ struct Trial {
 impl Trial {
     fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let ships = (1..=PILOTS).map(|pilot| Ship::at(anywhere(&mut random), pilot)).collect();
-        let inputs = vec![Controls::default(); PILOTS as usize];
+        let ships = (1..=PLAYERS).map(|player| Ship::at(anywhere(&mut random), player)).collect();
+        let inputs = vec![Controls::default(); PLAYERS as usize];
         let (shots, asteroids) = (Vec::new(), Vec::new());
         let (hasher, scratch) = (StateHasher::new(seed), BitWriter::new());
         Trial { random, ships, shots, asteroids, inputs, wave: 0, hasher, scratch }
@@ -44,14 +44,14 @@ impl Trial {
     fn tick(&mut self, tick: u32) {
         if self.asteroids.is_empty() {
             self.wave += 1;
-            for _ in 0..asteroids_of(self.wave, PILOTS) {
+            for _ in 0..asteroids_of(self.wave, PLAYERS) {
                 let velocity = [(); 2].map(|()| self.random.between(-120.0, 120.0));
                 self.asteroids.push(Asteroid::at(anywhere(&mut self.random), velocity, AsteroidSize::Large));
             }
         }
         for (controls, ship) in self.inputs.iter_mut().zip(&mut self.ships) {
-            // A pilot changes its mind a few times a second.
-            if (tick + ship.pilot).is_multiple_of(17) {
+            // A player changes its mind a few times a second.
+            if (tick + ship.player).is_multiple_of(17) {
                 let bits = self.random.bits();
                 *controls =
                     Controls { turn: (bits % 3) as i8 - 1, thrust: bits >> 8 & 1 == 0, fire: bits >> 9 & 3 != 0 };
@@ -92,7 +92,7 @@ impl Trial {
             let touches =
                 |asteroid: &Asteroid| is_near(ship.position, asteroid.position, SHIP_RADIUS + asteroid.size.radius());
             if self.asteroids.iter().any(touches) {
-                *ship = Ship::at(anywhere(&mut self.random), ship.pilot);
+                *ship = Ship::at(anywhere(&mut self.random), ship.player);
             }
         }
     }

@@ -3,7 +3,7 @@
 use aether_asteroids_rules::trial;
 
 /// Hash that every platform must find.
-const HASH: u64 = 0x8039_58f2_4bf5_34af;
+const HASH: u64 = 0x05ac_ab65_409f_2076;
 
 #[test]
 fn ten_thousand_ticks_lead_to_the_pinned_hash() {

@@ -3,8 +3,8 @@
 use crate::game::Asteroids;
 use aether::prelude::*;
 use aether_asteroids_rules::{
-    Asteroid, AsteroidSize, Explosion, ExplosionKind, LIVES_MAX, Pilot, PilotStatus, SHIP_POINTS, SHIP_RADIUS,
-    STEP_SECONDS, Ship, Shot, TICK_HZ, fly, is_near, lives_earned, meets,
+    Asteroid, AsteroidSize, Explosion, ExplosionKind, LIVES_MAX, PlayStatus, SHIP_POINTS, SHIP_RADIUS, STEP_SECONDS,
+    Ship, Shot, Standing, TICK_HZ, fly, is_near, lives_earned, meets,
 };
 
 /// Time from the loss of a ship to the next one: two seconds.
@@ -17,7 +17,7 @@ struct Flown {
     id: EntityId,
     position: [f32; 2],
     path: [f32; 2],
-    pilot: u32,
+    player: u32,
     flies_on: bool,
 }
 
@@ -34,7 +34,7 @@ impl Asteroids {
         room.world.each_mut(|id, shot: &mut Shot| {
             let flies_on = fly(shot);
             let path = shot.velocity.map(|part| part * STEP_SECONDS);
-            flown.push(Flown { id, position: shot.position, path, pilot: shot.pilot, flies_on });
+            flown.push(Flown { id, position: shot.position, path, player: shot.player, flies_on });
         });
         for shot in flown {
             let target = target_of(room.world, &shot);
@@ -42,8 +42,8 @@ impl Asteroids {
                 room.world.despawn(shot.id);
             }
             match target {
-                Some(Target::Asteroid(asteroid)) => self.shoot_asteroid(room, PlayerId(shot.pilot), asteroid),
-                Some(Target::Ship(player)) => self.shoot_ship(room, PlayerId(shot.pilot), player),
+                Some(Target::Asteroid(asteroid)) => self.shoot_asteroid(room, PlayerId(shot.player), asteroid),
+                Some(Target::Ship(player)) => self.shoot_ship(room, PlayerId(shot.player), player),
                 None => {}
             }
         }
@@ -71,9 +71,9 @@ impl Asteroids {
     fn shoot_ship(&mut self, room: &mut Context<'_>, shooter: PlayerId, player: PlayerId) {
         self.destroy_ship(room, player, shooter.0);
         self.add_points(room, shooter, SHIP_POINTS);
-        let pilot = self.players.get(&shooter).map(|state| state.pilot);
-        if let Some(pilot) = pilot.and_then(|pilot| room.world.get_mut::<Pilot>(pilot)) {
-            pilot.kills = pilot.kills.saturating_add(1);
+        let standing = self.players.get(&shooter).map(|state| state.standing);
+        if let Some(standing) = standing.and_then(|standing| room.world.get_mut::<Standing>(standing)) {
+            standing.kills = standing.kills.saturating_add(1);
         }
     }
 
@@ -85,7 +85,7 @@ impl Asteroids {
             AsteroidSize::Small => ExplosionKind::Small,
         };
         let (position, velocity) = (asteroid.position, asteroid.velocity);
-        room.broadcast(&Explosion { position, velocity, kind, by, pilot: 0 });
+        room.broadcast(&Explosion { position, velocity, kind, by, player: 0 });
         self.field.break_up(room, id);
     }
 
@@ -96,13 +96,13 @@ impl Asteroids {
         if let Some(ship) = room.world.get::<Ship>(entity) {
             let (position, velocity) = (ship.position, ship.velocity);
             let kind = ExplosionKind::Ship;
-            room.broadcast(&Explosion { position, velocity, kind, by, pilot: player.0 });
+            room.broadcast(&Explosion { position, velocity, kind, by, player: player.0 });
         }
         room.world.despawn(entity);
-        let Some(pilot) = room.world.get_mut::<Pilot>(state.pilot) else { return };
-        pilot.lives = pilot.lives.saturating_sub(1);
-        let is_over = pilot.lives == 0;
-        pilot.status = if is_over { PilotStatus::GameOver } else { PilotStatus::Waiting };
+        let Some(standing) = room.world.get_mut::<Standing>(state.standing) else { return };
+        standing.lives = standing.lives.saturating_sub(1);
+        let is_over = standing.lives == 0;
+        standing.status = if is_over { PlayStatus::GameOver } else { PlayStatus::Waiting };
         state.starts_at = Tick(room.tick().0 + if is_over { GAME_OVER_TICKS } else { RESPAWN_TICKS });
         state.has_pressed = false;
         if is_over {
@@ -111,16 +111,16 @@ impl Asteroids {
     }
 
     fn add_points(&mut self, room: &mut Context<'_>, player: PlayerId, points: u32) {
-        let pilot = self.players.get(&player).map(|state| state.pilot);
-        let Some(pilot) = pilot.and_then(|pilot| room.world.get_mut::<Pilot>(pilot)) else { return };
-        // A shot may hit after the end of its pilot's game, whose score is submitted already.
-        if pilot.status == PilotStatus::GameOver {
+        let standing = self.players.get(&player).map(|state| state.standing);
+        let Some(standing) = standing.and_then(|standing| room.world.get_mut::<Standing>(standing)) else { return };
+        // A shot may hit after the end of its player's game, whose score is submitted already.
+        if standing.status == PlayStatus::GameOver {
             return;
         }
-        let score = pilot.score.saturating_add(points);
-        let lives = u32::from(pilot.lives) + lives_earned(pilot.score, score);
-        pilot.lives = lives.min(u32::from(LIVES_MAX)) as u8;
-        pilot.score = score;
+        let score = standing.score.saturating_add(points);
+        let lives = u32::from(standing.lives) + lives_earned(standing.score, score);
+        standing.lives = lives.min(u32::from(LIVES_MAX)) as u8;
+        standing.score = score;
     }
 }
 
@@ -132,7 +132,7 @@ fn target_of(world: &World, shot: &Flown) -> Option<Target> {
         is_hit.then(|| (gap(start, asteroid.position, asteroid.size.radius()), Target::Asteroid(id)))
     });
     let ships = vulnerable_ships(world).filter_map(|(player, position)| {
-        let is_hit = player.0 != shot.pilot && meets(shot.position, shot.path, position, SHIP_RADIUS);
+        let is_hit = player.0 != shot.player && meets(shot.position, shot.path, position, SHIP_RADIUS);
         is_hit.then(|| (gap(start, position, SHIP_RADIUS), Target::Ship(player)))
     });
     asteroids.chain(ships).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, target)| target)
@@ -145,5 +145,5 @@ fn gap(from: [f32; 2], center: [f32; 2], radius: f32) -> f32 {
 }
 
 fn vulnerable_ships(world: &World) -> impl Iterator<Item = (PlayerId, [f32; 2])> {
-    world.each::<Ship>().filter(|(_, ship)| !ship.is_protected).map(|(_, ship)| (PlayerId(ship.pilot), ship.position))
+    world.each::<Ship>().filter(|(_, ship)| !ship.is_protected).map(|(_, ship)| (PlayerId(ship.player), ship.position))
 }

@@ -6,8 +6,8 @@ use crate::player_state::PlayerState;
 use aether::names::shortened;
 use aether::prelude::*;
 use aether_asteroids_rules::{
-    Asteroid, Controls, Explosion, HighScores, LIVES_START, NAME_BYTES_MAX, PROTECTED_TICKS, Pilot, PilotStatus, Ship,
-    Shot, TICK_HZ, Wave, steer,
+    Asteroid, Controls, Explosion, HighScores, LIVES_START, NAME_BYTES_MAX, PROTECTED_TICKS, PlayStatus, Ship, Shot,
+    Standing, TICK_HZ, Wave, steer,
 };
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Game for Asteroids {
             .component::<Ship>()
             .component::<Asteroid>()
             .component::<Shot>()
-            .component::<Pilot>()
+            .component::<Standing>()
             .component::<Wave>()
             .component::<HighScores>()
             .event::<Explosion>()
@@ -46,14 +46,14 @@ impl Game for Asteroids {
         let account = room.user(player).unwrap_or_default().to_owned();
         let name = shortened(room.name(player).unwrap_or_default(), NAME_BYTES_MAX).into_owned();
         // A room for its number of players has room for them.
-        let Ok(pilot) = room.world.spawn(Pilot::new(player.0, &name)) else { return room.kick(player) };
-        self.players.insert(player, PlayerState::new(account, pilot, room.tick()));
+        let Ok(standing) = room.world.spawn(Standing::new(player.0, &name)) else { return room.kick(player) };
+        self.players.insert(player, PlayerState::new(account, standing, room.tick()));
     }
 
     fn leave(&mut self, room: &mut Context<'_>, player: PlayerId, _reason: CloseReason) {
         self.submit(room, player);
         let Some(state) = self.players.remove(&player) else { return };
-        for entity in state.ship.into_iter().chain([state.pilot]) {
+        for entity in state.ship.into_iter().chain([state.standing]) {
             room.world.despawn(entity);
         }
         if self.players.is_empty() {
@@ -122,7 +122,7 @@ impl Asteroids {
     /// Submits a player's score, if it has grown since it was last submitted.
     pub(crate) fn submit(&mut self, room: &mut Context<'_>, player: PlayerId) {
         let Some(state) = self.players.get_mut(&player) else { return };
-        let score = room.world.get::<Pilot>(state.pilot).map_or(0, |pilot| pilot.score);
+        let score = room.world.get::<Standing>(state.standing).map_or(0, |standing| standing.score);
         if !state.account.is_empty() && score > state.submitted {
             state.submitted = score;
             self.high_scores.submit(room, &state.account, score);
@@ -155,17 +155,18 @@ impl Asteroids {
         for player in self.players.keys().copied().collect::<Vec<_>>() {
             let Some(state) = self.players.get_mut(&player) else { continue };
             let has_pressed = std::mem::take(&mut state.has_pressed);
-            let is_over = |pilot: &Pilot| pilot.status == PilotStatus::GameOver;
-            if !has_pressed || now < state.starts_at || !room.world.get::<Pilot>(state.pilot).is_some_and(is_over) {
+            let is_over = |standing: &Standing| standing.status == PlayStatus::GameOver;
+            if !has_pressed || now < state.starts_at || !room.world.get::<Standing>(state.standing).is_some_and(is_over)
+            {
                 continue;
             }
             (state.starts_at, state.submitted) = (now, 0);
-            if room.world.each::<Pilot>().all(|(_, pilot)| is_over(pilot)) {
+            if room.world.each::<Standing>().all(|(_, standing)| is_over(standing)) {
                 self.field.reset(room);
             }
-            let Some(pilot) = self.players.get(&player).map(|state| state.pilot) else { continue };
-            if let Some(pilot) = room.world.get_mut::<Pilot>(pilot) {
-                (pilot.score, pilot.lives, pilot.status) = (0, LIVES_START, PilotStatus::Waiting);
+            let Some(standing) = self.players.get(&player).map(|state| state.standing) else { continue };
+            if let Some(standing) = room.world.get_mut::<Standing>(standing) {
+                (standing.score, standing.lives, standing.status) = (0, LIVES_START, PlayStatus::Waiting);
             }
         }
     }
@@ -176,8 +177,8 @@ impl Asteroids {
         for (player, state) in
             self.players.iter_mut().filter(|(_, state)| state.ship.is_none() && state.starts_at <= now)
         {
-            let is_waiting = |pilot: &Pilot| pilot.status == PilotStatus::Waiting;
-            if !room.world.get::<Pilot>(state.pilot).is_some_and(is_waiting) {
+            let is_waiting = |standing: &Standing| standing.status == PlayStatus::Waiting;
+            if !room.world.get::<Standing>(state.standing).is_some_and(is_waiting) {
                 continue;
             }
             let asteroids: Vec<[f32; 2]> =
@@ -190,8 +191,8 @@ impl Asteroids {
             state.ship = Some(ship);
             state.protected_until = Tick(now.0 + PROTECTED_TICKS);
             room.possess(*player, ship);
-            if let Some(pilot) = room.world.get_mut::<Pilot>(state.pilot) {
-                pilot.status = PilotStatus::Flying;
+            if let Some(standing) = room.world.get_mut::<Standing>(state.standing) {
+                standing.status = PlayStatus::Flying;
             }
         }
     }

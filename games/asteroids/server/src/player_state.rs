@@ -7,8 +7,8 @@ use aether::prelude::*;
 pub struct PlayerState {
     /// Account, to which scores are submitted.
     pub account: String,
-    /// Entity of its [`aether_asteroids_rules::Pilot`].
-    pub pilot: EntityId,
+    /// Entity of its [`aether_asteroids_rules::Standing`].
+    pub standing: EntityId,
     /// Entity of its ship, while it flies.
     pub ship: Option<EntityId>,
     /// Tick of the next ship, or the earliest tick of the next game.
@@ -27,10 +27,10 @@ pub struct PlayerState {
 
 impl PlayerState {
     /// Creates the state of a player who starts at once.
-    pub fn new(account: String, pilot: EntityId, now: Tick) -> PlayerState {
+    pub fn new(account: String, standing: EntityId, now: Tick) -> PlayerState {
         PlayerState {
             account,
-            pilot,
+            standing,
             ship: None,
             starts_at: now,
             protected_until: now,

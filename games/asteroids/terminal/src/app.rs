@@ -134,7 +134,7 @@ impl<'a> App<'a> {
         let stats = client.stats();
         let network = Network {
             ping: stats.round_trip,
-            loss: stats.loss,
+            loss: self.session.loss(),
             transport: self.session.transport(),
             room: client.welcome().map(|welcome| welcome.room_code.clone()).unwrap_or_default(),
         };

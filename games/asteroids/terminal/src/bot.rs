@@ -3,7 +3,7 @@
 use crate::client_game::{AsteroidsClient, OwnShip};
 use crate::scene::Scene;
 use aether::prelude::*;
-use aether_asteroids_rules::{Controls, PilotStatus, autopilot};
+use aether_asteroids_rules::{Controls, PlayStatus, autopilot};
 
 /// Returns the controls of a bot.
 pub fn controls(client: &Client<AsteroidsClient>, scene: &Scene) -> Controls {
@@ -11,6 +11,6 @@ pub fn controls(client: &Client<AsteroidsClient>, scene: &Scene) -> Controls {
         return autopilot(ship, scene.asteroids.iter().map(|seen| &seen.asteroid));
     }
     // Presses and releases the trigger, which starts the next game.
-    let is_over = scene.pilot().is_some_and(|pilot| pilot.status == PilotStatus::GameOver);
-    Controls { fire: is_over && client.tick().0 / 30 % 2 == 0, ..Controls::default() }
+    let is_over = scene.standing().is_some_and(|standing| standing.status == PlayStatus::GameOver);
+    Controls { fire: is_over && (client.tick().0 / 30).is_multiple_of(2), ..Controls::default() }
 }

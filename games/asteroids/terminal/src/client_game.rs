@@ -2,7 +2,7 @@
 
 use aether::prelude::*;
 use aether_asteroids_rules::{
-    Asteroid, Controls, Explosion, HighScores, Pilot, Ship, Shot, Wave, offset, steer, wrapped,
+    Asteroid, Controls, Explosion, HighScores, Ship, Shot, Standing, Wave, offset, steer, wrapped,
 };
 
 /// The game on a client.
@@ -88,7 +88,7 @@ impl ClientGame for AsteroidsClient {
             .component::<Ship>()
             .component::<Asteroid>()
             .component::<Shot>()
-            .component::<Pilot>()
+            .component::<Standing>()
             .component::<Wave>()
             .component::<HighScores>()
             .input::<Controls>()

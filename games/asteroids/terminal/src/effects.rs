@@ -94,7 +94,7 @@ mod tests {
     fn particles_fade_and_are_bounded() {
         let mut effects = Effects::default();
         let explosion =
-            Explosion { position: [1.0, 1.0], velocity: [0.0; 2], kind: ExplosionKind::Ship, by: 0, pilot: 1 };
+            Explosion { position: [1.0, 1.0], velocity: [0.0; 2], kind: ExplosionKind::Ship, by: 0, player: 1 };
         (0..100).for_each(|_| effects.explode(&explosion));
         assert_eq!(effects.particles.len(), PARTICLES_MAX);
         (0..200).for_each(|_| effects.advance(0.016));

@@ -21,14 +21,14 @@ impl Feed {
         if explosion.kind != ExplosionKind::Ship {
             return;
         }
-        let name = |player: u32| match scene.pilot_of(player) {
-            Some(pilot) if pilot.player == scene.player => "you".to_owned(),
-            Some(pilot) => pilot.name.clone(),
+        let name = |player: u32| match scene.standing_of(player) {
+            Some(standing) if standing.player == scene.player => "you".to_owned(),
+            Some(standing) => standing.name.clone(),
             None => "somebody".to_owned(),
         };
         let text = match explosion.by {
-            0 => format!("{} hit an asteroid", name(explosion.pilot)),
-            by => format!("{} shot {}", name(by), name(explosion.pilot)),
+            0 => format!("{} hit an asteroid", name(explosion.player)),
+            by => format!("{} shot {}", name(by), name(explosion.player)),
         };
         self.messages.push_back((text, SECONDS));
         while self.messages.len() > MESSAGES_MAX {

@@ -27,7 +27,7 @@ pub fn run(mut session: Session, arguments: &Arguments) -> Result<(), Box<dyn Er
             return Err(text.into());
         }
         let scene = Scene::of(session.client(), &FiredShots::default());
-        best = best.max(scene.pilot().map_or(0, |pilot| pilot.score));
+        best = best.max(scene.standing().map_or(0, |standing| standing.score));
         let controls = bot::controls(session.client(), &scene);
         explosions += session.frame(controls).len();
         thread::sleep(FRAME);
@@ -62,7 +62,7 @@ fn print_result(session: &Session, best: u32, explosions: usize) {
         stats.corrections,
         stats.inputs,
         stats.round_trip.unwrap_or_default().as_millis(),
-        stats.loss * 100.0,
+        session.loss() * 100.0,
         session.transport().unwrap_or("not connected"),
     );
 }

@@ -48,7 +48,7 @@ impl Network {
 /// Draws the first row: points, lives, the wave and the highest score.
 pub fn paint_top(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     buffer.set_style(area, Style::new().bg(BACKGROUND));
-    let (score, lives) = scene.pilot().map_or((0, 0), |pilot| (pilot.score, pilot.lives));
+    let (score, lives) = scene.standing().map_or((0, 0), |standing| (standing.score, standing.lives));
     let label = |text: &'static str| Span::styled(text, style(palette::LABEL));
     let left = Line::from(vec![
         label(" SCORE "),

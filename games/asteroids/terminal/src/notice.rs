@@ -1,6 +1,6 @@
 //! Messages to a player who cannot play at the moment.
 
-/// What keeps a player from playing.
+/// Reason why a player cannot play at the moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// Connecting for the first time.

@@ -52,10 +52,10 @@ pub fn paint(scene: &Scene, effects: &Effects, camera_at: [f32; 2], area: Rect, 
     scene.asteroids.iter().for_each(|seen| painter.asteroid(seen));
     effects.particles.iter().for_each(|particle| painter.particle(particle));
     for ship in &scene.others {
-        painter.ship(ship, palette::pilot(ship.pilot, scene.player));
+        painter.ship(ship, palette::player(ship.player, scene.player));
     }
     for shot in &scene.shots {
-        let color = if shot.pilot == scene.player { palette::SHOT } else { palette::SHOT_OTHER };
+        let color = if shot.player == scene.player { palette::SHOT } else { palette::SHOT_OTHER };
         painter.shot(shot.position, shot.velocity, color);
     }
     if let Some(ship) = &scene.own {
@@ -172,17 +172,17 @@ impl Painter<'_> {
 /// Writes names below the ships of other players.
 fn name_ships(scene: &Scene, camera: &Camera, area: Rect, buffer: &mut Buffer) {
     for ship in &scene.others {
-        let Some(pilot) = scene.pilot_of(ship.pilot) else { continue };
+        let Some(standing) = scene.standing_of(ship.player) else { continue };
         let below = [ship.position[0], ship.position[1] + NAME_DISTANCE];
         for [x, y] in camera.places(below, 0.0) {
-            let width = pilot.name.chars().count() as i32;
+            let width = standing.name.chars().count() as i32;
             let column = (x / 2.0) as i32 - width / 2;
             let row = (y / 4.0) as i32;
             // A name stays inside, also if its ship is at the edge.
             let column = column.clamp(0, (i32::from(area.width) - width).max(0)) as u16;
             if (0..i32::from(area.height)).contains(&row) && width <= i32::from(area.width) {
-                let style = Style::new().fg(palette::pilot(ship.pilot, scene.player));
-                buffer.set_stringn(area.x + column, area.y + row as u16, &pilot.name, width as usize, style);
+                let style = Style::new().fg(palette::player(ship.player, scene.player));
+                buffer.set_stringn(area.x + column, area.y + row as u16, &standing.name, width as usize, style);
             }
         }
     }

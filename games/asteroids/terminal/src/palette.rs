@@ -46,6 +46,6 @@ pub const WARNING: Color = Color::Indexed(209);
 pub const LIFE: Color = Color::Indexed(203);
 
 /// Colour of a player.
-pub fn pilot(player: u32, own: u32) -> Color {
+pub fn player(player: u32, own: u32) -> Color {
     if player == own { OWN } else { OTHERS[player as usize % OTHERS.len()] }
 }

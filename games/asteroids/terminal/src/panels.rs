@@ -5,7 +5,7 @@ use crate::feed::Feed;
 use crate::hud::{Network, bold, style, thousands};
 use crate::palette;
 use crate::scene::Scene;
-use aether_asteroids_rules::{HEIGHT, HighScore, Pilot, PilotStatus, WIDTH};
+use aether_asteroids_rules::{HEIGHT, HighScore, PlayStatus, Standing, WIDTH};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
@@ -25,9 +25,9 @@ const CORNER_WIDTH: usize = 26;
 
 /// Draws players, high scores and the connection beside the world.
 pub fn paint_side(scene: &Scene, network: &Network, area: Rect, buffer: &mut Buffer) {
-    let pilots = (scene.pilots.len() as u16 + 2).min(area.height / 2);
+    let standings = (scene.standings.len() as u16 + 2).min(area.height / 2);
     let network_rows = 5.min(area.height);
-    let scores = (scene.high_scores.len() as u16 + 2).min(area.height.saturating_sub(pilots + network_rows));
+    let scores = (scene.high_scores.len() as u16 + 2).min(area.height.saturating_sub(standings + network_rows));
     let [mut top, width] = [area.y, area.width];
     let mut next = |height: u16| {
         let part = Rect::new(area.x, top, width, height);
@@ -35,8 +35,8 @@ pub fn paint_side(scene: &Scene, network: &Network, area: Rect, buffer: &mut Buf
         part
     };
     let inner = usize::from(width.saturating_sub(4));
-    let rows = scene.pilots.iter().map(|pilot| pilot_row(pilot, scene.player, inner)).collect();
-    panel(" PILOTS ", rows, next(pilots), buffer);
+    let rows = scene.standings.iter().map(|standing| standing_row(standing, scene.player, inner)).collect();
+    panel(" PLAYERS ", rows, next(standings), buffer);
     if scores > 2 {
         panel(" HIGH SCORES ", high_score_rows(&scene.high_scores, inner), next(scores), buffer);
     }
@@ -52,11 +52,11 @@ pub fn paint_side(scene: &Scene, network: &Network, area: Rect, buffer: &mut Buf
 
 /// Draws the players in the upper right corner, if there are several.
 pub fn paint_corner(scene: &Scene, area: Rect, buffer: &mut Buffer) {
-    if scene.pilots.len() < 2 || usize::from(area.width) < 2 * CORNER_WIDTH {
+    if scene.standings.len() < 2 || usize::from(area.width) < 2 * CORNER_WIDTH {
         return;
     }
-    for (row, pilot) in scene.pilots.iter().take(CORNER_ROWS.min(area.height.into())).enumerate() {
-        let line = pilot_row(pilot, scene.player, CORNER_WIDTH);
+    for (row, standing) in scene.standings.iter().take(CORNER_ROWS.min(area.height.into())).enumerate() {
+        let line = standing_row(standing, scene.player, CORNER_WIDTH);
         let column = area.right().saturating_sub(CORNER_WIDTH as u16 + 1);
         buffer.set_line(column, area.y + row as u16, &line, CORNER_WIDTH as u16);
     }
@@ -78,7 +78,7 @@ pub fn paint_map(scene: &Scene, area: Rect, buffer: &mut Buffer) {
         canvas.dot(at(seen.asteroid.position), Ink { color: palette::ASTEROIDS[0], rank: 1 });
     }
     for ship in scene.others.iter().chain(&scene.own) {
-        let ink = Ink { color: palette::pilot(ship.pilot, scene.player), rank: 2 };
+        let ink = Ink { color: palette::player(ship.player, scene.player), rank: 2 };
         let [x, y] = at(ship.position);
         canvas.line([x, y], [x + 1.0, y], ink);
         canvas.line([x, y + 1.0], [x + 1.0, y + 1.0], ink);
@@ -96,7 +96,7 @@ pub fn paint_feed(feed: &Feed, area: Rect, buffer: &mut Buffer) {
 
 /// Draws the end of a game, with high scores.
 pub fn paint_game_over(scene: &Scene, area: Rect, buffer: &mut Buffer) {
-    let score = scene.pilot().map_or(0, |pilot| pilot.score);
+    let score = scene.standing().map_or(0, |standing| standing.score);
     let mut lines = vec![
         Line::from(Span::styled("GAME OVER", bold(palette::LIFE))),
         Line::from(vec![
@@ -145,14 +145,14 @@ fn high_score_rows(scores: &[HighScore], width: usize) -> Vec<Line<'static>> {
 }
 
 /// Returns the row of a player: name, lives, kills and points.
-fn pilot_row(pilot: &Pilot, own: u32, width: usize) -> Line<'static> {
-    let points = thousands(pilot.score);
-    let is_over = pilot.status == PilotStatus::GameOver;
-    let lives = if is_over { "over".to_owned() } else { format!("▲{}", pilot.lives) };
-    let kills = if pilot.kills > 0 { format!(" ×{}", pilot.kills) } else { String::new() };
-    let used = pilot.name.chars().count() + 1 + lives.chars().count() + kills.chars().count() + points.len();
+fn standing_row(standing: &Standing, own: u32, width: usize) -> Line<'static> {
+    let points = thousands(standing.score);
+    let is_over = standing.status == PlayStatus::GameOver;
+    let lives = if is_over { "over".to_owned() } else { format!("▲{}", standing.lives) };
+    let kills = if standing.kills > 0 { format!(" ×{}", standing.kills) } else { String::new() };
+    let used = standing.name.chars().count() + 1 + lives.chars().count() + kills.chars().count() + points.len();
     Line::from(vec![
-        Span::styled(pilot.name.clone(), style(palette::pilot(pilot.player, own))),
+        Span::styled(standing.name.clone(), style(palette::player(standing.player, own))),
         Span::raw(" "),
         Span::styled(lives, style(if is_over { palette::LABEL } else { palette::LIFE })),
         Span::styled(kills, style(palette::WARNING)),

@@ -2,12 +2,12 @@
 //!
 //! The own ship is predicted, so it is ahead of the state that arrives. Asteroids and shots move straight: they are
 //! moved ahead to the same moment, so that they collide where they are drawn. Ships of other players are drawn where they
-//! were a moment ago, because nobody knows what their pilots do.
+//! were a moment ago, because nobody knows what their players do next.
 
 use crate::client_game::{AsteroidsClient, Drawn, OwnShip};
 use aether::prelude::*;
 use aether_asteroids_rules::{
-    Asteroid, HighScore, HighScores, Pilot, SHOT_STEPS, STEP_SECONDS, Ship, Shot, TICK_HZ, Wave, wrapped,
+    Asteroid, HighScore, HighScores, SHOT_STEPS, STEP_SECONDS, Ship, Shot, Standing, TICK_HZ, Wave, wrapped,
 };
 
 /// Ticks for which an own shot is shown beyond the moment at which the server's should arrive.
@@ -25,7 +25,7 @@ pub struct Scene {
     /// Shots.
     pub shots: Vec<Shot>,
     /// Players, in the order of their scores.
-    pub pilots: Vec<Pilot>,
+    pub standings: Vec<Standing>,
     /// Current wave.
     pub wave: Option<Wave>,
     /// High scores, highest first.
@@ -76,18 +76,18 @@ impl Scene {
             }
         }
         scene.shots.extend(fired.shots.iter().map(|(shot, ..)| shot.clone()));
-        scene.pilots.sort_by(|a, b| b.score.cmp(&a.score).then(a.player.cmp(&b.player)));
+        scene.standings.sort_by(|a, b| b.score.cmp(&a.score).then(a.player.cmp(&b.player)));
         scene
     }
 
     /// Own player.
-    pub fn pilot(&self) -> Option<&Pilot> {
-        self.pilot_of(self.player)
+    pub fn standing(&self) -> Option<&Standing> {
+        self.standing_of(self.player)
     }
 
     /// Player of a number.
-    pub fn pilot_of(&self, player: u32) -> Option<&Pilot> {
-        self.pilots.iter().find(|pilot| pilot.player == player)
+    pub fn standing_of(&self, player: u32) -> Option<&Standing> {
+        self.standings.iter().find(|standing| standing.player == player)
     }
 
     fn add_new(&mut self, mirror: &Mirror, entity: EntityId, lead: f32) {
@@ -95,8 +95,8 @@ impl Scene {
             self.add_asteroid(entity, asteroid.clone(), lead);
         } else if let Some(shot) = mirror.get::<Shot>(entity) {
             self.add_shot(shot.clone(), lead);
-        } else if let Some(pilot) = mirror.get::<Pilot>(entity) {
-            self.pilots.push(pilot.clone());
+        } else if let Some(standing) = mirror.get::<Standing>(entity) {
+            self.standings.push(standing.clone());
         } else if let Some(wave) = mirror.get::<Wave>(entity) {
             self.wave = Some(wave.clone());
         } else if let Some(scores) = mirror.get::<HighScores>(entity) {

@@ -8,7 +8,7 @@ use crate::painter;
 use crate::panels::{self, SIDE_WIDTH};
 use crate::scene::Scene;
 use crate::title;
-use aether_asteroids_rules::PilotStatus;
+use aether_asteroids_rules::PlayStatus;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -87,14 +87,14 @@ impl Screen<'_> {
     }
 
     fn paint_overlay(&self, world: Rect, buffer: &mut Buffer) {
-        let status = self.scene.pilot().map(|pilot| pilot.status);
+        let status = self.scene.standing().map(|standing| standing.status);
         if let Some(notice) = &self.notice {
             let mut texts = notice.lines(self.identity.0, self.identity.1);
             texts.push(spinner(self.seconds));
             panels::paint_message(notice.heading(), &texts, world, buffer);
-        } else if status == Some(PilotStatus::GameOver) {
+        } else if status == Some(PlayStatus::GameOver) {
             panels::paint_game_over(self.scene, world, buffer);
-        } else if status == Some(PilotStatus::Waiting) {
+        } else if status == Some(PlayStatus::Waiting) {
             panels::paint_announcement("GET READY", world, buffer);
         } else if let Some(text) = &self.announcement {
             panels::paint_announcement(text, world, buffer);

@@ -91,7 +91,13 @@ impl Session {
         self.native.transport().map(TransportKind::name)
     }
 
-    /// Returns what keeps the player from playing.
+    /// Share of lost packets in the worse direction, from 0 to 1. Only UDP measures the direction to the server.
+    pub fn loss(&self) -> f32 {
+        let up = self.native.transport_stats().map_or(0.0, |stats| stats.loss);
+        self.client().stats().loss.max(up)
+    }
+
+    /// Returns the reason why the player cannot play.
     pub fn notice(&self) -> Option<Notice> {
         let error = self.native.last_error().map(|error| match error {
             // The text of the sign-in.

@@ -172,17 +172,17 @@ impl<'a> RoomOutputWriter<'a> {
 
     /// Queues a batch message by message, for connections without shared framing or with another encoding.
     fn relay_messages<T: Transport>(&self, batch: &Batch, player: PlayerId, out: &mut OutgoingMessages<'_, T>) {
+        if matches!(out.encoding(), Encoding::Protobuf) {
+            for run in batch.runs(player) {
+                self.metrics().packets_out[EVENT].add(run.len() as u64);
+                let bytes = batch.bytes(&run);
+                out.queue_all(DeliveryPath::Reliable, batch.messages(run), bytes);
+            }
+            return;
+        }
         for message in batch.runs(player).flat_map(|run| batch.messages(run)) {
-            match out.encoding() {
-                Encoding::Protobuf => {
-                    self.metrics().packets_out[EVENT].inc();
-                    out.queue(DeliveryPath::Reliable, message);
-                }
-                Encoding::Json | Encoding::Own(_) => {
-                    if let Ok(message) = ServerMessage::decode(message) {
-                        self.write(out, DeliveryPath::Reliable, &message);
-                    }
-                }
+            if let Ok(message) = ServerMessage::decode(message) {
+                self.write(out, DeliveryPath::Reliable, &message);
             }
         }
     }

@@ -5,7 +5,8 @@ use aether_metrics::Registry;
 use aether_net::ConnectionSettings;
 use aether_net::memory::{MemoryClient, pair};
 use aether_net::shared_memory::{
-    DriverClient, RING_BYTES_MIN, SharedMemoryClient, SharedMemoryDriver, SharedMemoryServer, SharedMemorySettings,
+    DriverClient, DriverOffer, RING_BYTES_MIN, SharedMemoryClient, SharedMemoryDriver, SharedMemoryServer,
+    SharedMemorySettings,
 };
 use aether_net::websocket::WebSocket;
 use aether_replication::DeliveryOrder;
@@ -13,6 +14,7 @@ use aether_rings::RingEndpoint;
 use aether_wire::{CloseReason, Encoding, Encodings, RoomSelector, ServerMessage};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -42,7 +44,7 @@ impl Game {
         let settings = SharedMemorySettings {
             path: path.clone(),
             ring_bytes: RING_BYTES_MIN,
-            greeting: b"key".to_vec(),
+            greeting: Arc::new(|| b"key".to_vec()),
             encodings: Encodings::default(),
         };
         let shared_memory = SharedMemoryServer::bind(settings, &registry).expect("the socket can be created");
@@ -244,6 +246,27 @@ async fn a_client_that_does_not_read_is_closed_and_slows_nobody() {
     ended(slow).await;
     assert!(game.echo.has_closed("too_slow"));
     assert_echo(&mut client, "now still here").await;
+}
+
+#[tokio::test]
+async fn the_offer_of_the_newest_driver_counts_while_it_runs() {
+    let game = Game::start();
+    let mut offer = game.shared_memory.offer();
+    let (first, second) = (game.attach().await, game.attach().await);
+    let mut expect = async |port: Option<u16>| {
+        let has_port = |offer: &Option<DriverOffer>| offer.as_ref().map(|offer| offer.udp.port()) == port;
+        timeout(PATIENCE, offer.wait_for(has_port)).await.expect("the offer changes").expect("the game runs").clone()
+    };
+    first.offer(Some(([127, 0, 0, 1], 1).into())).await;
+    expect(Some(1)).await;
+    second.offer(Some(([127, 0, 0, 1], 2).into())).await;
+    let offered = expect(Some(2)).await.expect("there is an offer");
+    assert_eq!(*offered.greeting, *b"key");
+    drop(first);
+    game.wait_for_metric("aether_shared_memory_drivers 1\n").await;
+    expect(Some(2)).await;
+    drop(second);
+    expect(None).await;
 }
 
 /// Header of a frame, as in the table of `frame.rs`.

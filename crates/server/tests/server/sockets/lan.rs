@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 /// Group with a port that no other test uses, on loopback.
 async fn lan() -> LanSettings {
-    let free = UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let free = UdpSocket::bind("127.0.0.1:0").await.expect("a free port").local_addr().expect("an address");
     let group = SocketAddrV4::new(Ipv4Addr::new(239, 255, 73, 50), free.port());
     LanSettings { group, interface: Ipv4Addr::LOCALHOST }
 }
@@ -39,20 +39,20 @@ struct Stranger {
 
 impl Stranger {
     async fn new(lan: LanSettings) -> Stranger {
-        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        socket2::SockRef::from(&socket).set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+        socket2::SockRef::from(&socket).set_multicast_if_v4(&Ipv4Addr::LOCALHOST).expect("an interface");
         Stranger { socket, lan }
     }
 
     async fn send(&self, packet: &[u8]) {
-        self.socket.send_to(packet, self.lan.group).await.unwrap();
+        self.socket.send_to(packet, self.lan.group).await.expect("sent");
     }
 
     /// Next answer to a query of this nonce, without those of others.
     async fn answer(&self, nonce: u64) -> (LanAnswer, usize) {
         let mut packet = [0; 2_048];
         loop {
-            let length = timeout(DEADLINE, self.socket.recv(&mut packet)).await.expect("an answer").unwrap();
+            let length = timeout(DEADLINE, self.socket.recv(&mut packet)).await.expect("an answer").expect("received");
             match LanAnswer::decode(&packet[..length]) {
                 Ok(answer) if answer.nonce == nonce => return (answer, length),
                 _ => {}
@@ -64,7 +64,7 @@ impl Stranger {
         self.send(&watch.encode()).await;
         let mut packet = [0; 2_048];
         loop {
-            let length = timeout(DEADLINE, self.socket.recv(&mut packet)).await.expect("an offer").unwrap();
+            let length = timeout(DEADLINE, self.socket.recv(&mut packet)).await.expect("an offer").expect("received");
             if let Ok(offer) = LanOffer::decode(&packet[..length]) {
                 return offer;
             }
@@ -75,7 +75,7 @@ impl Stranger {
 async fn found_key(lan: &LanSettings) -> ServerKey {
     let search = async {
         loop {
-            let found = find_servers(lan, "", Duration::from_millis(300)).await.unwrap();
+            let found = find_servers(lan, "", Duration::from_millis(300)).await.expect("the sockets work");
             if let Some(server) = found.first() {
                 return server.key;
             }
@@ -167,10 +167,10 @@ async fn a_viewer_ignores_frames_that_the_server_has_not_signed_and_learns_of_th
     let unknown = timeout(DEADLINE, Spectator::open(&lan, other, &room)).await.expect("it ends");
     assert!(matches!(unknown, Err(SpectatorError::NoAnswer)));
     let mut spectator = Spectator::open(&lan, key, &room).await.expect("the room is offered");
-    let update = timeout(DEADLINE, spectator.next()).await.expect("a key frame").unwrap();
+    let update = timeout(DEADLINE, spectator.next()).await.expect("a key frame").expect("the stream goes on");
     assert!(matches!(update, SpectatorUpdate::KeyFrame { .. }), "{update:?}");
-    assert_eq!(spectator.key_frame().unwrap().room_type, "sandbox");
-    let entities = spectator.mirror().unwrap().entities().count();
+    assert_eq!(spectator.key_frame().expect("there is a key frame").room_type, "sandbox");
+    let entities = spectator.mirror().expect("there is a key frame").entities().count();
     assert!(entities > 0);
     let stranger = Stranger::new(lan).await;
     let offer = stranger.offer(&LanWatch { nonce: 1, server: key.id(), room }).await.stream.expect("it runs");
@@ -178,15 +178,15 @@ async fn a_viewer_ignores_frames_that_the_server_has_not_signed_and_learns_of_th
         let mut forged = StreamFrame { stream: offer.stream, epoch: u32::MAX, sequence: 1, body }.encode();
         forged.extend_from_slice(&[0; 64]);
         assert!(forged.len() < LAN_DATAGRAM_BYTES_MAX);
-        stranger.socket.send_to(&forged, offer.group).await.unwrap();
+        stranger.socket.send_to(&forged, offer.group).await.expect("the socket works");
     }
     let next_key_frames = async {
         while spectator.stats().key_frames < 3 || spectator.stats().forged < 2 {
-            spectator.next().await.unwrap();
+            spectator.next().await.expect("the stream goes on");
         }
     };
     timeout(DEADLINE, next_key_frames).await.expect("key frames follow");
-    assert_eq!(spectator.mirror().unwrap().entities().count(), entities);
+    assert_eq!(spectator.mirror().expect("there is a key frame").entities().count(), entities);
     drop(player);
     server.stop().await;
 }

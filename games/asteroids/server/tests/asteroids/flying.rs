@@ -1,7 +1,7 @@
 //! Ships, the seam, and players who are away.
 
-use crate::support::{all_seen, asteroids, join, pilot, ship, stage};
-use aether_asteroids_rules::{Asteroid, Controls, HEIGHT, PROTECTED_TICKS, Pilot, PilotStatus, Ship, WIDTH};
+use crate::support::{all_seen, asteroids, join, ship, stage, standing};
+use aether_asteroids_rules::{Asteroid, Controls, HEIGHT, PROTECTED_TICKS, PlayStatus, Ship, Standing, WIDTH};
 
 #[test]
 fn a_quiet_room_has_drifting_asteroids() {
@@ -20,8 +20,8 @@ fn a_player_gets_a_protected_ship_and_a_name_that_others_see() {
     let ann = join(&mut stage, "ann");
     let ben = join(&mut stage, "ben");
     assert!(ship(&stage, ann).is_some_and(|ship| ship.is_protected));
-    assert_eq!(pilot(&stage, ann).status, PilotStatus::Flying);
-    let names: Vec<String> = all_seen::<Pilot>(&stage, ben).into_iter().map(|pilot| pilot.name).collect();
+    assert_eq!(standing(&stage, ann).status, PlayStatus::Flying);
+    let names: Vec<String> = all_seen::<Standing>(&stage, ben).into_iter().map(|standing| standing.name).collect();
     assert_eq!(names, ["ann", "ben"]);
     assert_eq!(all_seen::<Ship>(&stage, ben).len(), 2);
     assert_eq!(all_seen::<Asteroid>(&stage, ben), asteroids(&stage), "they see the same asteroids");
@@ -68,6 +68,6 @@ fn a_player_who_leaves_takes_its_ship_along_and_the_last_one_resets_the_field() 
     stage.leave(ann);
     stage.tick(3);
     let world = stage.room().world();
-    assert_eq!((world.each::<Ship>().count(), world.each::<Pilot>().count()), (0, 0));
+    assert_eq!((world.each::<Ship>().count(), world.each::<Standing>().count()), (0, 0));
     assert!(!asteroids(&stage).is_empty());
 }

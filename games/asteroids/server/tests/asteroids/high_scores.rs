@@ -1,6 +1,6 @@
 //! High scores from the leaderboard.
 
-use crate::support::{Stage, all_seen, join, pilot, play, stage};
+use crate::support::{Stage, all_seen, join, play, stage, standing};
 use aether::prelude::*;
 use aether_asteroids_rules::{Controls, HighScores};
 use aether_asteroids_server::{BOARD, TOP, high_scores_of};
@@ -47,10 +47,10 @@ fn a_score_is_submitted_when_the_player_leaves() {
     let has_scored = (0..60 * 60).any(|_| {
         play(&mut stage, ann);
         stage.tick(1);
-        pilot(&stage, ann).score > 0
+        standing(&stage, ann).score > 0
     });
     assert!(has_scored);
-    let score = pilot(&stage, ann).score;
+    let score = standing(&stage, ann).score;
     assert!(submitted(&requests(&stage)).is_empty(), "the game is not over");
     stage.leave(ann);
     stage.tick(3);
@@ -63,15 +63,15 @@ fn a_score_is_submitted_once_at_the_end_of_a_game() {
     let mut stage = stage(33);
     let ann = join(&mut stage, "ann");
     let is_over = (0..60 * 300).any(|_| {
-        match pilot(&stage, ann).score {
+        match standing(&stage, ann).score {
             0 => play(&mut stage, ann),
             _ => stage.set_input(ann, Some(&Controls { thrust: true, ..Controls::default() })),
         }
         stage.tick(1);
-        pilot(&stage, ann).lives == 0
+        standing(&stage, ann).lives == 0
     });
     assert!(is_over, "a ship that flies straight ahead hits something");
-    let score = pilot(&stage, ann).score;
+    let score = standing(&stage, ann).score;
     stage.leave(ann);
     stage.tick(3);
     assert_eq!(submitted(&requests(&stage)), [i64::from(score)]);

@@ -8,7 +8,7 @@ use std::time::Instant;
 #[test]
 fn ten_players_among_many_asteroids() {
     let mut stage = stage(51);
-    let players: Vec<_> = (0..10).map(|number| join(&mut stage, &format!("pilot {number}"))).collect();
+    let players: Vec<_> = (0..10).map(|number| join(&mut stage, &format!("player {number}"))).collect();
     let mut most = 0;
     let started_at = Instant::now();
     let ticks = 1_200;

@@ -1,6 +1,6 @@
 //! Players who play by themselves: points, splits, waves.
 
-use crate::support::{all_seen, asteroids, join, pilot, play, stage};
+use crate::support::{all_seen, asteroids, join, play, stage, standing};
 use aether_asteroids_rules::{AsteroidSize, Explosion, ExplosionKind, Wave};
 
 #[test]
@@ -15,10 +15,10 @@ fn shots_split_asteroids_and_earn_points() {
     });
     assert!(split, "a large one split into medium ones, and one of those into small ones");
     assert!(asteroids(&stage).len() > before);
-    let score = pilot(&stage, ann).score;
+    let score = standing(&stage, ann).score;
     assert!(score >= 20, "{score} points");
     stage.tick(3);
-    assert!(all_seen::<aether_asteroids_rules::Pilot>(&stage, ann).iter().any(|pilot| pilot.score >= score));
+    assert!(all_seen::<aether_asteroids_rules::Standing>(&stage, ann).iter().any(|standing| standing.score >= score));
 }
 
 #[test]

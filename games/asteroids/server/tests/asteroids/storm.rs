@@ -10,7 +10,7 @@ fn all_clients_converge_after_a_storm_and_nothing_leaves_the_world() {
     let clients: Vec<_> = (0..8)
         .map(|number| {
             let order = if number % 2 == 0 { DeliveryOrder::Ordered } else { DeliveryOrder::Unordered };
-            stage.join(&format!("pilot {number}"), order, Conditions::STORM)
+            stage.join(&format!("player {number}"), order, Conditions::STORM)
         })
         .collect();
     for tick in 0..900 {
@@ -36,7 +36,7 @@ fn all_clients_converge_after_a_storm_and_nothing_leaves_the_world() {
 fn hash_of_game(seed: u64) -> u64 {
     let mut stage = stage(seed);
     let clients: Vec<_> = (0..3)
-        .map(|number| stage.join(&format!("pilot {number}"), DeliveryOrder::Ordered, Conditions::PERFECT))
+        .map(|number| stage.join(&format!("player {number}"), DeliveryOrder::Ordered, Conditions::PERFECT))
         .collect();
     for tick in 0..600 {
         for (number, client) in clients.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use aether::bits::DeltaBasis;
 use aether::prelude::*;
-use aether_asteroids_rules::{Asteroid, Controls, Pilot, Ship, autopilot};
+use aether_asteroids_rules::{Asteroid, Controls, Ship, Standing, autopilot};
 use aether_asteroids_server::{Asteroids, settings};
 
 pub type Stage = Harness<Asteroids>;
@@ -29,14 +29,17 @@ pub fn number(stage: &Stage, client: ClientNumber) -> u32 {
 /// Returns the ship of a client, as the room has it.
 pub fn ship(stage: &Stage, client: ClientNumber) -> Option<Ship> {
     let player = number(stage, client);
-    stage.room().world().each::<Ship>().find(|(_, ship)| ship.pilot == player).map(|(_, ship)| ship.clone())
+    stage.room().world().each::<Ship>().find(|(_, ship)| ship.player == player).map(|(_, ship)| ship.clone())
 }
 
 /// Returns the state of a client's player, as the room has it.
-pub fn pilot(stage: &Stage, client: ClientNumber) -> Pilot {
+pub fn standing(stage: &Stage, client: ClientNumber) -> Standing {
     let player = number(stage, client);
-    let mut pilots = stage.room().world().each::<Pilot>();
-    pilots.find(|(_, pilot)| pilot.player == player).map(|(_, pilot)| pilot.clone()).expect("it is in the room")
+    let mut standings = stage.room().world().each::<Standing>();
+    standings
+        .find(|(_, standing)| standing.player == player)
+        .map(|(_, standing)| standing.clone())
+        .expect("it is in the room")
 }
 
 /// Returns all asteroids of the room.

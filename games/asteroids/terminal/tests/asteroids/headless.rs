@@ -14,7 +14,7 @@ async fn a_bot_plays_and_prints_its_result() {
     let server = server::start().await;
     let folder = DataFolder::new();
     let url = format!("http://{}", server.http);
-    for transport in ["websocket", "webtransport"] {
+    for transport in ["udp", "webtransport", "websocket"] {
         let arguments = ["Robot", "--server", &url, "--bot", "--headless", "--seconds", "2", "--transport", transport];
         let output = command(program(), &arguments).env("XDG_DATA_HOME", folder.path()).output().await;
         let output = output.expect("the program starts");

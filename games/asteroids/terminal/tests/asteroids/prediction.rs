@@ -17,7 +17,11 @@ fn network(latency_ms: u64, loss: f32) -> Conditions {
 
 /// Turns, thrusts and fires in turns.
 fn wild(frame: u32) -> Controls {
-    Controls { turn: (frame / 40 % 3) as i8 - 1, thrust: frame / 25 % 3 != 0, fire: frame / 30 % 2 == 0 }
+    Controls {
+        turn: (frame / 40 % 3) as i8 - 1,
+        thrust: !(frame / 25).is_multiple_of(3),
+        fire: (frame / 30).is_multiple_of(2),
+    }
 }
 
 #[test]
@@ -63,7 +67,7 @@ fn a_ship_is_displayed_without_a_jump_while_it_crosses_the_seam() {
     // The ship may be destroyed meanwhile: then the next one flies on.
     for _ in 0..3_000 {
         flight.run(Duration::from_millis(10));
-        let now = flight.client.own_state().map(|OwnShip(ship)| (ship.pilot, ship.position));
+        let now = flight.client.own_state().map(|OwnShip(ship)| (ship.player, ship.position));
         let entity = flight.client.own_entity();
         if let (Some((_, from)), Some((_, to)), true) = (before, now, entity == flight.last_entity) {
             let [x, y] = aether_asteroids_rules::offset(from, to);

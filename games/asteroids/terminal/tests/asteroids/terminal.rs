@@ -25,7 +25,7 @@ fn quit(screen: &Screen<'_>, key: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_score_points_players_see_each_other_and_q_restores_the_terminal() {
+async fn keys_score_points_players_see_each_other_and_quitting_restores_the_terminal() {
     let Some(tmux) = Tmux::new() else { return println!("skipped: tmux is not installed") };
     let server = server::start().await;
     let url = format!("http://{}", server.http);
@@ -37,11 +37,12 @@ async fn keys_score_points_players_see_each_other_and_q_restores_the_terminal() 
         let ben = tmux.open("ben", 200, 60);
         play(&ben, "Ben", &url);
         ann.until("Ben on Ann's screen", |text| text.contains("Ben"));
-        let seen = ben.until("Ann on Ben's screen", |text| text.contains("Ann") && text.contains("PILOTS"));
+        let seen = ben.until("Ann on Ben's screen", |text| text.contains("Ann") && text.contains("PLAYERS"));
         assert!(seen.lines().all(|line| line.chars().count() <= 200), "{seen}");
-        quit(&ben, "q");
-        ann.until("Ann alone", |text| !text.contains("Ben ▲"));
+        // The score of a player who leaves is on the leaderboard, from which the others get it.
         quit(&ann, "C-c");
+        ben.until("Ann's high score", |text| !text.contains("Ann ▲") && text.contains("1 Ann "));
+        quit(&ben, "q");
     });
     server.stop().await;
 }

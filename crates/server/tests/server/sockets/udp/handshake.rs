@@ -24,7 +24,7 @@ impl Observed {
 
     /// A connect token of a new account.
     async fn token(&self) -> (SocketAddr, ConnectToken) {
-        connect_token(&self.server, self.server.hello("sandbox").token.as_ref().unwrap()).await
+        connect_token(&self.server, self.server.hello("sandbox").token.as_ref().expect("a hello has a token")).await
     }
 
     /// Waits for the counter, and checks that nothing was opened and that the player plays on.
@@ -109,7 +109,7 @@ async fn altered_tokens_are_ignored() {
 async fn tokens_of_another_server_are_ignored() {
     let observed = Observed::start().await;
     let other = TestServer::start(|_| {}).await;
-    let (_, token) = connect_token(&other, other.hello("sandbox").token.as_ref().unwrap()).await;
+    let (_, token) = connect_token(&other, other.hello("sandbox").token.as_ref().expect("a hello has a token")).await;
     let address = observed.server.running().udp.expect("UDP is enabled");
     let mut client = UdpClient::start((address, &token)).await;
     run_until_dropped(&mut client, &observed.server, "bad_token").await;
@@ -120,7 +120,8 @@ async fn tokens_of_another_server_are_ignored() {
 #[tokio::test(flavor = "multi_thread")]
 async fn expired_tokens_are_ignored() {
     let server = TestServer::start(|config| config.udp.token_seconds = 0).await;
-    let (address, token) = connect_token(&server, server.hello("sandbox").token.as_ref().unwrap()).await;
+    let (address, token) =
+        connect_token(&server, server.hello("sandbox").token.as_ref().expect("a hello has a token")).await;
     // The token has expired when the next second begins.
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     let mut client = UdpClient::start((address, &token)).await;
@@ -133,11 +134,11 @@ async fn expired_tokens_are_ignored() {
 async fn a_used_token_opens_no_second_connection() {
     let mut observed = Observed::start().await;
     let hello = observed.server.hello("sandbox");
-    let (address, token) = connect_token(&observed.server, hello.token.as_ref().unwrap()).await;
+    let (address, token) = connect_token(&observed.server, hello.token.as_ref().expect("a hello has a token")).await;
     let mut first = UdpClient::start((address, &token)).await;
     first.hello(&hello).await.expect("the token is new");
     first.client.close(0);
-    first.run_until("the close", |client| client.state() != ConnectionState::Open).await;
+    first.run_until("the close", |client| matches!(client.state(), ConnectionState::Closed(_))).await;
     observed.accepted = accepted(&observed.server);
     until("the first connection to end", || observed.server.connections() == 1).await;
     let mut second = UdpClient::start((address, &token)).await;

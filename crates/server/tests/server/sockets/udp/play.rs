@@ -53,7 +53,7 @@ async fn a_player_resumes_over_udp_and_over_other_transports() {
 async fn the_hello_must_be_of_the_account_of_the_connect_token() {
     let server = TestServer::start(|_| {}).await;
     let (own, other) = (server.hello("sandbox"), server.hello("sandbox"));
-    let (address, token) = connect_token(&server, own.token.as_ref().unwrap()).await;
+    let (address, token) = connect_token(&server, own.token.as_ref().expect("a hello has a token")).await;
     let mut client = UdpClient::start((address, &token)).await;
     let notice = client.hello(&other).await.expect_err("the hello is of another account");
     assert_eq!(notice.code, ErrorCode::Unauthenticated);
@@ -139,7 +139,7 @@ async fn a_token_needs_a_login_and_an_enabled_listener() {
     server.stop().await;
     let server = TestServer::start(|config| config.udp.enabled = false).await;
     assert!(server.get("/api/server").await.json().get("udp").is_none());
-    let token: Token = server.hello("sandbox").token.unwrap();
+    let token: Token = server.hello("sandbox").token.expect("a hello has a token");
     let answer = post(&server, token.reveal()).await;
     assert_eq!((answer.status, answer.json()["code"].as_str()), (404, Some("no_udp")));
     server.stop().await;

@@ -123,11 +123,12 @@ impl UdpClient {
     /// Runs to the end of the connection. Returns the last closing message, and the cause.
     pub async fn end(&mut self) -> (Option<Closing>, CloseCause) {
         self.run_until("the end", |client| matches!(client.state(), ConnectionState::Closed(_))).await;
-        let closing = self.received.drain(..).filter_map(|message| match message {
+        let mut closings = self.received.drain(..).filter_map(|message| match message {
             ServerMessage::Closing(closing) => Some(closing),
             _ => None,
         });
-        let closing = closing.last();
+        let closing = closings.next_back();
+        drop(closings);
         match self.client.state() {
             ConnectionState::Closed(cause) => (closing, cause),
             other => panic!("{other:?}"),

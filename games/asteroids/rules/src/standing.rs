@@ -1,11 +1,11 @@
-//! Players, with their lives and points.
+//! Standings of players: lives and points.
 
 use crate::{LIFE_POINTS, LIVES_START};
 use aether::prelude::*;
 
 /// State of a player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Replicate)]
-pub enum PilotStatus {
+pub enum PlayStatus {
     /// Has a ship.
     Flying,
     /// Waits for the next ship.
@@ -14,10 +14,10 @@ pub enum PilotStatus {
     GameOver,
 }
 
-/// A player, whom the whole room sees.
+/// Standing of a player, which the whole room sees.
 #[derive(Clone, Debug, PartialEq, Eq, Replicate)]
-#[replicate(channel = "pilots")]
-pub struct Pilot {
+#[replicate(channel = "standings")]
+pub struct Standing {
     /// Number of the player.
     pub player: u32,
     /// Its name.
@@ -28,18 +28,18 @@ pub struct Pilot {
     /// Remaining lives, with that of the current ship.
     #[replicate(range = 0..=9, default = 3)]
     pub lives: u8,
-    /// Number of other players' ship that it shot, since it joined.
+    /// Number of ships of other players that it shot since it joined.
     pub kills: u16,
     /// Its state.
-    pub status: PilotStatus,
+    pub status: PlayStatus,
 }
 
-impl Pilot {
-    /// Creates a player at the start of a game.
+impl Standing {
+    /// Creates the standing of a player at the start of a game.
     #[must_use]
-    pub fn new(player: u32, name: &str) -> Pilot {
+    pub fn new(player: u32, name: &str) -> Standing {
         let name = name.to_owned();
-        Pilot { player, name, score: 0, lives: LIVES_START, kills: 0, status: PilotStatus::Waiting }
+        Standing { player, name, score: 0, lives: LIVES_START, kills: 0, status: PlayStatus::Waiting }
     }
 }
 
