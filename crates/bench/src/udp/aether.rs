@@ -7,6 +7,7 @@ use std::time::Duration;
 use aether_rudp::{Channel, ConnectionState, Settings, TokenGrant, TokenKey};
 use aether_udp::{UdpClient, UdpServer, UdpServerSettings};
 
+use super::bare::TICK;
 use super::forwarder::Traffic;
 use super::process::ServerProcess;
 use super::workload::{Clients, Library, Outcome};
@@ -15,13 +16,15 @@ use super::workload::{Clients, Library, Outcome};
 const EXPIRES: u64 = u64::MAX;
 
 /// Longest wait of the server for datagrams.
-const TICK: Duration = Duration::from_millis(50);
+const WAIT: Duration = Duration::from_millis(50);
 
 /// Our transport on one channel.
 pub struct Aether {
     pub channel: Channel,
     pub server_core: usize,
     pub key: TokenKey,
+    /// True if the server handles what came in ticks, else at once.
+    pub has_ticks: bool,
 }
 
 impl Library for Aether {
@@ -34,7 +37,10 @@ impl Library for Aether {
 
     fn start(&self) -> Outcome<ServerProcess> {
         let key: String = self.key.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        ServerProcess::start(self.server_core, &["udp-server".to_owned(), format!("--key={key}")])
+        let ticks = self.has_ticks.then(|| "--ticks".to_owned());
+        let arguments: Vec<String> =
+            ["udp-server".to_owned(), format!("--key={key}")].into_iter().chain(ticks).collect();
+        ServerProcess::start(self.server_core, &arguments)
     }
 
     fn connect(&self, _server: SocketAddr, via: SocketAddr, count: usize) -> Outcome<Box<dyn Clients>> {
@@ -86,7 +92,7 @@ impl Clients for AetherClients {
 }
 
 /// Sends every message back on its channel.
-pub fn serve(key: &str) -> Outcome {
+pub fn serve(key: &str, has_ticks: bool) -> Outcome {
     let mut bytes = [0; TokenKey::BYTES];
     for (index, byte) in bytes.iter_mut().enumerate() {
         let digits = key.get(2 * index..2 * index + 2).ok_or("the key is too short")?;
@@ -97,7 +103,10 @@ pub fn serve(key: &str) -> Outcome {
     println!("{}", server.local_addr()?);
     let mut message = Vec::new();
     loop {
-        server.poll(TICK)?;
+        if has_ticks {
+            std::thread::sleep(TICK);
+        }
+        server.poll(if has_ticks { Duration::ZERO } else { WAIT })?;
         while server.accept().is_some() {}
         while let Some((client, channel)) = server.receive(&mut message) {
             // A client that has left needs no echo.

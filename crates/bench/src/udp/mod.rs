@@ -43,6 +43,9 @@ pub struct UdpServerArguments {
     /// Key of the tokens in hexadecimal digits
     #[arg(long)]
     key: String,
+    /// Handles what came in ticks instead of at once
+    #[arg(long)]
+    ticks: bool,
 }
 
 pub fn run(arguments: &UdpArguments) -> Outcome {
@@ -52,6 +55,7 @@ pub fn run(arguments: &UdpArguments) -> Outcome {
         size.clients
     );
     println!("sends one message and waits. In bursts: it sends {BURST} at once. Everything of ours is encrypted.");
+    println!("Beside bare datagrams, both servers work in ticks of a millisecond, so that both get the same batches.");
     let rounds = if arguments.short { 1 } else { ROUNDS };
     let single = packet_ratio(size, 1, rounds)?;
     let burst = packet_ratio(size, BURST, rounds)?;
@@ -64,7 +68,7 @@ pub fn run(arguments: &UdpArguments) -> Outcome {
     println!("{}", table::HEADER);
     let mut ours = Vec::new();
     for channel in [Channel::ReliableOrdered, Channel::Unreliable] {
-        ours.push(workload::measure(&aether(channel)?, size)?.figures());
+        ours.push(workload::measure(&aether(channel, false)?, size)?.figures());
         println!("{}", table::row(&ours[ours.len() - 1]));
     }
     if let Some(program) = &arguments.peers {
@@ -81,7 +85,7 @@ pub fn run(arguments: &UdpArguments) -> Outcome {
 
 /// Runs the echo server of our transport.
 pub fn serve(arguments: &UdpServerArguments) -> Outcome {
-    aether::serve(&arguments.key)
+    aether::serve(&arguments.key, arguments.ticks)
 }
 
 /// Runs the echo server of bare datagrams.
@@ -89,8 +93,8 @@ pub fn serve_bare() -> Outcome {
     bare::serve()
 }
 
-fn aether(channel: Channel) -> Outcome<Aether> {
-    Ok(Aether { channel, server_core: child::server_core(), key: TokenKey::random()? })
+fn aether(channel: Channel, has_ticks: bool) -> Outcome<Aether> {
+    Ok(Aether { channel, server_core: child::server_core(), key: TokenKey::random()?, has_ticks })
 }
 
 /// Median over the rounds of our CPU time per packet, divided by that of bare datagrams of the same size.
@@ -101,7 +105,7 @@ fn packet_ratio(size: Size, burst: usize, rounds: usize) -> Outcome<f64> {
     let server_core = child::server_core();
     let mut ratios = Vec::new();
     for _ in 0..rounds {
-        let own = Counted::new(workload::throughput(&aether(Channel::ReliableOrdered)?, size, burst)?)?;
+        let own = Counted::new(workload::throughput(&aether(Channel::ReliableOrdered, true)?, size, burst)?)?;
         own.show("aether");
         let messages_per_datagram = divisor_near(burst, own.messages_per_packet().round() as usize);
         let bare = Bare { server_core, datagram_bytes: own.bytes_per_packet() as usize, messages_per_datagram };
