@@ -1,8 +1,10 @@
 //! Handshakes: bad ones are dropped and counted, and nothing is stored for them.
 
-use super::support::{STEP_TIMEOUT, TestClient, TestListener, settings};
+use super::support::{STEP_TIMEOUT, TestClient, TestListener, flush, receive, settings};
 use aether_limits::RateLimit;
-use aether_rudp::ConnectionState;
+use aether_net::Transport as _;
+use aether_rudp::{Channel, ConnectionState};
+use aether_wire::DeliveryPath;
 use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
@@ -17,6 +19,24 @@ async fn two_sockets_share_an_address_and_serve_many_clients() {
         open.push(server.pair().await);
     }
     assert_eq!(server.metric("aether_udp_handshakes_total", "accepted"), 16.0);
+}
+
+#[tokio::test]
+async fn a_client_whose_address_changes_is_served_whichever_socket_its_packets_reach() {
+    let mut shared = settings();
+    shared.sockets = 4;
+    let mut server = TestListener::start(&shared);
+    let (mut session, mut client) = server.pair().await;
+    for number in 0..8 {
+        // The system chooses a socket of the server by the client's port.
+        client.socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        client.send(Channel::ReliableOrdered, &[number]);
+        client.delivered().await;
+        assert_eq!(receive(&mut session.transport).await.unwrap(), [(DeliveryPath::Reliable, vec![number])]);
+        session.transport.queue(DeliveryPath::Reliable, &[number, number]);
+        flush(&mut session.transport).await;
+        assert_eq!(client.receive().await, (Channel::ReliableOrdered, vec![number, number]));
+    }
 }
 
 #[tokio::test]
