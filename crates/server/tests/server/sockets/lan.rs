@@ -157,7 +157,7 @@ async fn only_public_rooms_of_offered_types_are_streamed_and_not_too_many() {
 }
 
 #[tokio::test]
-async fn a_viewer_ignores_frames_that_the_server_has_not_signed_and_learns_of_the_end() {
+async fn a_viewer_ignores_frames_that_the_server_has_not_signed() {
     let lan = lan().await;
     let server = serve(lan).await;
     let player = server.join(TransportKind::WebSocket, PROTOBUF, &server.hello("sandbox")).await;
