@@ -53,6 +53,8 @@ export class Server {
     if (program === undefined) throw new Error(`${this.#program} is not set; run the tests with \`cargo xtask\`, or set it to the server program`);
     this.#data ??= await mkdtemp(join(tmpdir(), "aether-test-"));
     const options = ["serve", "--address", this.address ?? "127.0.0.1:0", "--admin-address", "127.0.0.1:0", "--data-dir", this.#data];
+    // The port need not stay the same after a restart.
+    options.push("--set", "udp.address=127.0.0.1:0");
     for (const setting of this.#settings) options.push("--set", setting);
     const child = spawn(program, options, { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;

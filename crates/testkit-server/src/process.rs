@@ -57,6 +57,8 @@ impl Process {
         let data_dir = data_dir.to_str().expect("the path of the data folder is UTF-8");
         let (http, admin) = (http.to_string(), admin.to_string());
         let mut arguments = vec!["serve", "--data-dir", data_dir, "--address", &http, "--admin-address", &admin];
+        // Clients ask the server for the port, so it need not stay the same after a restart.
+        arguments.extend(["--set", "udp.address=127.0.0.1:0"]);
         arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
         let log_file = File::create(&log).expect("the log can be written");
         let mut child = command(program, &arguments).stderr(log_file).spawn().expect("the program starts");

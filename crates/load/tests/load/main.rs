@@ -170,7 +170,8 @@ async fn remote_servers_are_rejected_by_default() {
 #[tokio::test]
 async fn a_report_is_json_or_text() {
     let (_server, address) = Server::start().await;
-    let report = load(&address, &["--bots", "1"]).await;
+    // Long enough for a ping and its answer on a busy machine.
+    let report = load(&address, &["--bots", "1", "--seconds", "4"]).await;
     let json: serde_json::Value = serde_json::from_str(&report.render(true)).expect("valid JSON");
     assert_eq!(json["connected"], 1);
     assert!(json["roundTripMs"]["p999"].is_number());

@@ -1,7 +1,7 @@
 //! Shared-memory transport: a driver process owns the sockets, the game process talks to it through rings.
 //!
-//! One region of [`aether_rings`] carries all connections of a driver, as [`frame`]s. Each side has a [`Link`]: a thread
-//! that reads its ring and puts frames into the [`Mailbox`](mailbox::Mailbox) of each connection, and a lock under which
+//! One region of [`aether_rings`] carries all connections of a driver, as frames. Each side has a link: a thread
+//! that reads its ring and puts frames into the mailbox of each connection, and a lock under which
 //! connections write to the other ring. Both directions of a connection have a window, so that one slow client does not
 //! fill the ring.
 //!

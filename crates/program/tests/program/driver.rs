@@ -61,7 +61,14 @@ fn connector(server: &Process) -> Connector {
 }
 
 async fn join(server: &Process, hello: &Hello) -> TestPlayer {
-    let player = TestPlayer::join(&connector(server), TransportKind::Udp, hello).await.expect("the join is accepted");
+    let connector = connector(server);
+    let offered = async {
+        while connector.server_info().await.expect("the server answers").udp.is_none() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(DEADLINE, offered).await.expect("the server learns the address of the driver in time");
+    let player = TestPlayer::join(&connector, TransportKind::Udp, hello).await.expect("the join is accepted");
     assert_eq!(player.client.transport(), TransportKind::Udp);
     player
 }

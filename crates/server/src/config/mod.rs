@@ -40,8 +40,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Default port of reliable UDP.
-const UDP_PORT: u16 = 7352;
+/// Default port of reliable UDP, above that of HTTP: 7352 beside 7350. So servers on one machine do not meet.
+const UDP_PORT_ABOVE: u16 = 2;
 /// Default of `udp.requests_per_second` on a public server. A client sends a few requests to connect.
 const UDP_REQUESTS_PER_SECOND: u32 = 50;
 
@@ -222,8 +222,8 @@ section! {
     pub struct Udp {
         /// Enables reliable UDP.
         enabled: bool = true;
-        /// UDP address. Open its port in the firewall. Default: port 7352 of the IP address of `http.address`, or a port that
-        /// the system chooses if that of `http.address` is 0.
+        /// UDP address. Open its port in the firewall. Default: the IP address of `http.address` and a port two above its port,
+        /// which is 7352, or a port that the system chooses if that of `http.address` is 0.
         address: Option<SocketAddr> = None;
         /// Number of sockets that share the address; the system spreads clients over them. Each is served by one task, so
         /// more sockets use more threads when one is busy all the time.
@@ -500,7 +500,10 @@ impl Config {
     /// Returns the address of reliable UDP. Its port is 0 if the system chooses it.
     #[must_use]
     pub fn udp_address(&self) -> SocketAddr {
-        let port = if self.http.address.port() == 0 { 0 } else { UDP_PORT };
+        let port = match self.http.address.port() {
+            0 => 0,
+            port => port.checked_add(UDP_PORT_ABOVE).unwrap_or(0),
+        };
         self.udp.address.unwrap_or_else(|| SocketAddr::new(self.http.address.ip(), port))
     }
 
