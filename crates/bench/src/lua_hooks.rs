@@ -62,9 +62,9 @@ async fn measure(length: Length, folder: &Path) -> Outcome {
     println!("a call: {without:.2} µs without hooks, {others:.2} µs with {OTHERS} of others, {own:.2} µs with its own");
     let others_aim = format!("at most {OTHERS_MICROSECONDS_MAX}");
     let is_free = others_added <= OTHERS_MICROSECONDS_MAX;
-    print_result("100 hooks of other operations", others_added, "µs", &others_aim, is_free);
+    print_result("lua-hooks-others", others_added, "µs", &others_aim, is_free);
     let is_fast = hook <= HOOK_MICROSECONDS_MAX;
-    print_result("hook before an operation", hook, "µs", &format!("at most {HOOK_MICROSECONDS_MAX}"), is_fast);
+    print_result("lua-hooks", hook, "µs", &format!("at most {HOOK_MICROSECONDS_MAX}"), is_fast);
     Ok(())
 }
 

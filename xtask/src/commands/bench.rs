@@ -103,6 +103,7 @@ const BENCHES: &[Bench] = &[
     network("relay-udp"),
     network("chat"),
     network("lua"),
+    network("lua-hooks"),
     network("crowd"),
     network("spatial-300"),
     network("connections"),
