@@ -30,7 +30,7 @@ async fn a_walker_joins_walks_and_leaves() {
     let output = tokio::time::timeout(DEADLINE, output).await.expect("it ends in time").expect("it starts");
     let output_text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output_text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output_text.contains("over webtransport"), "{output_text}");
+    assert!(output_text.contains("over udp"), "{output_text}");
     let seen: Vec<&str> = output_text.lines().filter(|line| line.starts_with("at ")).collect();
     assert!(seen.len() > 1 && seen.iter().any(|line| *line != seen[0]), "it walks: {output_text}");
 
