@@ -24,6 +24,11 @@ pub const FOR_TESTS: &[Package] = &[
         present: || process::find_program("c++").is_some(),
     },
     Package {
+        debian: "iproute2",
+        purpose: "network namespaces, in which tests of the local network and of UDP run",
+        present: || process::find_program("ip").is_some(),
+    },
+    Package {
         debian: "tmux",
         purpose: "a terminal in which a test plays Asteroids",
         present: || process::find_program("tmux").is_some(),
